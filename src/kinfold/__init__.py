@@ -1,0 +1,1 @@
+"""Kinfold: image embeddings that keep working on classes never seen."""
