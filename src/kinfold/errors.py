@@ -24,6 +24,10 @@ class TrainingError(KinfoldError, RuntimeError):
     """Training cannot go on: a loss is not finite, or a checkpoint does not fit."""
 
 
+class Interrupted(KinfoldError):  # noqa: N818 (nothing went wrong)
+    """Training was asked to stop; the message says where it stands and how to go on."""
+
+
 class MissingExtraError(KinfoldError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
 

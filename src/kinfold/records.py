@@ -1,6 +1,6 @@
 """Frozen records handed between layers; every interface of the library is made of these."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,11 +95,9 @@ class Losses:
 
     Attributes:
         terms: name → scalar.
-        inactive: 1.0 where the batch held no active pair (its gradient is zero), 0.0 otherwise; a device tensor, so that nothing waits.
     """
 
     terms: Mapping[str, Float[Tensor, ""]]
-    inactive: Float[Tensor, ""] | None = None
 
     @property
     def total(self) -> Float[Tensor, ""]:
@@ -142,6 +140,23 @@ class Neighbours:
         """Return the gallery rows and similarities of one query."""
         entries = slice(int(self.start[query]), int(self.start[query + 1]))
         return self.index[entries], self.sim[entries]
+
+
+class Batches(Protocol):
+    """Batches in an order that the epoch's number alone decides, so that training can resume in the middle of an epoch."""
+
+    def __len__(self) -> int:
+        """Number of batches in an epoch."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Number of batches of the running epoch that were handed out, or left out because none of their images can be read."""
+        ...
+
+    def epoch(self, epoch: int, *, start: int = 0) -> Iterator[Batch]:
+        """Yield the epoch's batches from number `start` on."""
+        ...
 
 
 class TrainSet(Protocol):

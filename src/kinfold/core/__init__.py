@@ -1,0 +1,1 @@
+"""Pure functions on tensors: similarities, pairs, mining, proxies and guarded reductions."""

@@ -1,0 +1,65 @@
+"""A recipe: how batches are made and how weights are moved, apart from data, model and objective."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from kinfold.engine.settings import FitSettings, LoopSettings, OptimizerSettings, ScheduleSettings, StageSettings
+from kinfold.settings import Settings
+
+
+class BatchSettings(Settings):
+    """How training batches are drawn and augmented.
+
+    Attributes:
+        batch_size: images a batch.
+        sampler: `m_per_class` (so many images of each class) or `random`.
+        images_per_class: of `m_per_class`.
+        crop_scale: share of the area that a random crop keeps, smallest and largest.
+        flip: mirror half of the images; switch it off where left and right matter (characters).
+        color_jitter: strength of random brightness, contrast and saturation; 0: none.
+        workers: processes that load images; 0 loads in the training process.
+        on_broken: `stop` at an unreadable image, or `skip` and count it.
+    """
+
+    batch_size: int = Field(64, ge=1)
+    sampler: Literal["m_per_class", "random"] = "m_per_class"
+    images_per_class: int = Field(4, ge=1)
+    crop_scale: tuple[float, float] = (0.4, 1.0)
+    flip: bool = True
+    color_jitter: float = Field(0.0, ge=0, le=1)
+    workers: int = Field(0, ge=0)
+    on_broken: Literal["stop", "skip"] = "stop"
+
+
+class Recipe(Settings):
+    """Everything about training but data, model and objective; the same keys as in a configuration file.
+
+    Attributes:
+        seed: of sampling, augmentation and dropout.
+        batches: how batches are made.
+        train: the loop.
+        optimizer: learning rates, weight decay, by group if need be.
+        schedule: how learning rates move.
+        stage: optimiser and schedule by stage, for objectives that have stages.
+        allow_shared_classes: accept classes that are trained on and evaluated on as well; the scores are then no measure
+            of unseen classes.
+
+    Example:
+        >>> recipe = Recipe(train={"epochs": 3}, optimizer={"learning_rate": 3e-4, "proxies": {"learning_rate": 1e-2}})
+        >>> recipe.optimizer.groups["proxies"].learning_rate
+        0.01
+    """
+
+    seed: int = 0
+    batches: BatchSettings = BatchSettings()
+    train: LoopSettings = LoopSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    stage: dict[str, StageSettings] = {}
+    allow_shared_classes: bool = False
+
+    @property
+    def fit_settings(self) -> FitSettings:
+        """What the engine needs of it."""
+        return FitSettings(loop=self.train, optimizer=self.optimizer, schedule=self.schedule, stages=self.stage)
