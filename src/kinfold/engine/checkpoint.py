@@ -1,0 +1,57 @@
+"""Everything needed to resume bit by bit, in one file that loads with `weights_only=True`."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from kinfold.atomic import atomic_path
+from kinfold.errors import TrainingError
+
+FORMAT = 1
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write a state of tensors, numbers, strings, lists and dictionaries; the old file stays until the new one is whole."""
+    with atomic_path(path) as temporary:
+        torch.save({"format": FORMAT, **state}, temporary)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read a checkpoint, executing nothing.
+
+    Raises:
+        TrainingError: the file is broken or of another format.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a broken file
+        raise TrainingError(f"{path} cannot be read as a checkpoint ({error}): delete it to start the run again.") from error
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise TrainingError(f"{path} is no checkpoint of format {FORMAT}: resume it with the version of Kinfold that wrote it.")
+    return state
+
+
+def random_state() -> dict[str, Any]:
+    """Return the state of every generator that training may draw from, as tensors and numbers."""
+    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
+    version, internal, gauss_next = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": [str(kind), torch.from_numpy(np.asarray(keys).astype(np.int64)), int(position), int(has_gauss), float(gauss)],
+        "python": [version, list(internal), gauss_next],
+    }
+
+
+def restore_random_state(state: dict[str, Any]) -> None:
+    """Restore what `random_state` returned."""
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])
+    kind, keys, position, has_gauss, gauss = state["numpy"]
+    np.random.set_state((kind, keys.numpy().astype(np.uint32), position, has_gauss, gauss))
+    version, internal, gauss_next = state["python"]
+    random.setstate((version, tuple(internal), gauss_next))

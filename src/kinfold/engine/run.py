@@ -1,0 +1,142 @@
+"""The run folder: resolved configuration, environment, log, metrics, checkpoints."""
+
+import json
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from kinfold.atomic import write_text
+from kinfold.errors import ConfigError, DataError
+
+_PACKAGES = ("kinfold", "torch", "torchvision", "timm", "numpy", "Pillow", "lightning-fabric", "scikit-learn")
+
+
+class Run:
+    """One training run's folder.
+
+    `config.json` (resolved settings), `environment.json`, `log.jsonl` (one row of numbers a line), `metrics.json` (the last
+    evaluation of each kind), `checkpoints/last.pt` and `checkpoints/best.pt`, `model/` (the finished model).
+
+    Args:
+        folder: where; made when something is written.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+
+    @property
+    def last(self) -> Path:
+        """The newest checkpoint."""
+        return self.folder / "checkpoints" / "last.pt"
+
+    @property
+    def best(self) -> Path:
+        """The checkpoint of the best validation value."""
+        return self.folder / "checkpoints" / "best.pt"
+
+    @property
+    def model(self) -> Path:
+        """The finished model's folder; it exists when training is done."""
+        return self.folder / "model"
+
+    @property
+    def log_file(self) -> Path:
+        """One JSON object a line."""
+        return self.folder / "log.jsonl"
+
+    def open(self, config: dict[str, Any]) -> bool:
+        """Begin or go on: write the configuration and the environment, or check that they are those of the run found here.
+
+        Returns:
+            True if there is a checkpoint to resume from.
+
+        Raises:
+            ConfigError: the folder holds a run of another configuration; the message names the keys that differ.
+        """
+        file = self.folder / "config.json"
+        config = json.loads(json.dumps(config))
+        if file.exists():
+            differing = sorted(_differences(json.loads(file.read_text(encoding="utf-8")), config))
+            if differing:
+                raise ConfigError(
+                    f"{self.folder} holds a run of another configuration (differs in {', '.join(differing)}): "
+                    "choose another run folder, or delete this one to start again."
+                )
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ConfigError(f"{self.folder} is not empty and holds no run: choose another run folder.")
+        else:
+            write_text(file, json.dumps(config, indent=2) + "\n")
+            write_text(self.folder / "environment.json", json.dumps(environment(), indent=2) + "\n")
+        return self.last.exists()
+
+    def config(self) -> dict[str, Any]:
+        """Return the resolved configuration.
+
+        Raises:
+            DataError: there is none here.
+        """
+        file = self.folder / "config.json"
+        if not file.exists():
+            raise DataError(f"{self.folder} holds no run (no config.json): name a folder that `train` made.")
+        return json.loads(file.read_text(encoding="utf-8"))
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append one row."""
+        with self.log_file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def log_size(self) -> int:
+        """Return the log's length in bytes, after bringing it to the disk: a checkpoint remembers it."""
+        if not self.log_file.exists():
+            return 0
+        with self.log_file.open("ab") as file:
+            os.fsync(file.fileno())
+            return file.tell()
+
+    def cut_log(self, size: int) -> None:
+        """Cut the log's rows past a checkpoint: they are trained, and written, again."""
+        if self.log_file.exists():
+            os.truncate(self.log_file, size)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the log's rows."""
+        if not self.log_file.exists():
+            return []
+        return [json.loads(line) for line in self.log_file.read_text(encoding="utf-8").splitlines()]
+
+    def write_metrics(self, name: str, values: Any) -> None:
+        """Put `values` under `name` into metrics.json and keep what is there under other names."""
+        file = self.folder / "metrics.json"
+        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        write_text(file, json.dumps({**known, name: values}, indent=2) + "\n")
+
+
+def environment() -> dict[str, Any]:
+    """Return what a reader needs to judge a run's numbers: versions, machine, threads, command."""
+    import torch
+
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    return {
+        "python": platform.python_version(),
+        "packages": versions,
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }
+
+
+def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = set(old) | set(new)
+        return {name for key in keys for name in _differences(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key)}
+    return set() if old == new else {f"`{prefix}`"}

@@ -1,0 +1,133 @@
+"""One update of the weights: forward, phases, checks, clipping, step."""
+
+import math
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from kinfold.engine.groups import build_groups
+from kinfold.engine.optimizers import Optimizers, Span
+from kinfold.engine.progress import Progress
+from kinfold.engine.settings import FitSettings, StageSettings
+from kinfold.errors import TrainingError
+from kinfold.objectives.base import Objective
+from kinfold.records import Batch, Embedded, Losses
+
+
+class Session:
+    """Model, objective and optimisers on their device, with the precision asked for.
+
+    Args:
+        model: images → (feature, embedding).
+        objective: what is minimised.
+        settings: of optimisation and loop.
+        n_batches: batches of an epoch.
+        progress: where the run stands; a stage change writes its beginning there.
+    """
+
+    def __init__(self, model: nn.Module, objective: Objective, settings: FitSettings, n_batches: int, progress: Progress):
+        loop = settings.loop
+        accelerator: Any = loop.accelerator
+        precision: Any = loop.precision
+        self.fabric = Fabric(accelerator=accelerator, devices=1, precision=precision)
+        self.settings, self.objective, self.progress = settings, objective, progress
+        self.groups = build_groups(model, objective)
+        self.model = self.fabric.setup_module(model)
+        self.fabric.to_device(objective)
+        self.steps_per_epoch = math.ceil(n_batches / loop.gradient_accumulation_steps)
+        self.last_norm = math.nan
+        self.build_optimizers()
+
+    def build_optimizers(self) -> None:
+        """Make the optimisers of the objective's present stage."""
+        self.stage = self.objective.stage
+        stage = self.settings.stages.get(self.stage, StageSettings())
+        epochs = stage.epochs or self.settings.loop.epochs - self.progress.stage_epoch
+        span = Span(max(1, epochs * self.steps_per_epoch), self.steps_per_epoch, self.progress.stage_start)
+        schedule = stage.schedule or self.settings.schedule
+        self.optimizers = Optimizers(self.groups, stage.optimizer or self.settings.optimizer, schedule, span)
+        self.optimizers.setup(self.fabric)
+
+    def follow_stage(self) -> None:
+        """Build the optimisers anew if the objective has entered another stage."""
+        if self.objective.stage != self.stage:
+            self.progress.stage_start, self.progress.stage_epoch = self.progress.step, self.progress.epoch
+            self.build_optimizers()
+
+    def update(self, window: list[Batch]) -> dict[str, float]:
+        """Make one update from a window of batches (several under accumulation) and return the numbers to log."""
+        rates = self.optimizers.set_rates(self.progress.step)
+        phases = self.objective.phases
+        steps_by_phase = len(window) == 1
+        values: dict[str, float] = {}
+        self.optimizers.zero_grad()
+        for batch in window:
+            embedded = self._embed(batch)
+            for phase in phases:
+                losses: Losses = self.objective(embedded, phase)
+                self._note(losses, values, 1 / len(window))
+                self.fabric.backward(losses.total / len(window), retain_graph=phase != phases[-1])
+                if steps_by_phase:
+                    self._step()
+            self._count_inactive(embedded.embedding)
+        if not steps_by_phase:
+            self._step()
+        self.progress.step += 1
+        return {**values, "grad_norm": self.last_norm, **{f"lr/{name}": rate for name, rate in rates.items()}}
+
+    def _embed(self, batch: Batch) -> Embedded:
+        image, label, item, view = self.fabric.to_device((batch.image, batch.label, batch.item, batch.view))
+        feature, embedding = self.model(image)
+        if embedding.requires_grad:
+            embedding.retain_grad()
+        return Embedded(embedding, feature, label, item, view)
+
+    def _note(self, losses: Losses, values: dict[str, float], share: float) -> None:
+        """Add the terms to the row; stop before a term that is not finite reaches the weights."""
+        numbers = torch.stack([term.detach() for term in losses.terms.values()]).tolist()
+        for name, number in zip(losses.terms, numbers, strict=True):
+            if not math.isfinite(number):
+                raise TrainingError(
+                    f"the loss term `{name}` is {number} at step {self.progress.step + 1} (last gradient norm "
+                    f"{self.last_norm:.4g}): the last good checkpoint is kept. Lower the learning rate, clip gradients "
+                    "(train.clip_norm), or train in 32-true."
+                )
+            values[name] = values.get(name, 0.0) + number * share
+        values["loss"] = values.get("loss", 0.0) + math.fsum(numbers) * share
+
+    def _step(self) -> None:
+        """Clip, check and apply the gradients, then forget them."""
+        loop, optimizers = self.settings.loop, self.optimizers
+        precision = self.fabric.strategy.precision
+        is_scaled = getattr(precision, "scaler", None) is not None
+        if is_scaled:
+            for optimizer in optimizers.torch_optimizers:
+                precision.unscale_gradients(optimizer.optimizer)
+        gradients = optimizers.gradients()
+        if gradients:
+            self._clip(gradients, loop.clip_norm, loop.clip_value)
+            # Under float16 the scaler skips an update whose gradients overflow: that is its ordinary working.
+            if not math.isfinite(self.last_norm) and not is_scaled:
+                raise TrainingError(
+                    f"the gradient norm is {self.last_norm} at step {self.progress.step + 1} although the loss is finite: the last "
+                    "good checkpoint is kept. Lower the learning rate, or look for a square root or division at zero in the loss."
+                )
+        optimizers.step()
+        optimizers.zero_grad()
+
+    def _clip(self, gradients: list[Tensor], norm: float | None, value: float | None) -> None:
+        if value is not None:
+            torch._foreach_clamp_min_(gradients, -value)
+            torch._foreach_clamp_max_(gradients, value)
+        total = torch.nn.utils.get_total_norm(gradients)
+        self.last_norm = float(total)
+        if norm is not None and self.last_norm > norm:
+            torch._foreach_mul_(gradients, norm / self.last_norm)
+
+    def _count_inactive(self, embedding: Tensor) -> None:
+        """Count a batch whose gradient at the embeddings is exactly zero: none of its pairs was active."""
+        self.progress.n_batches += 1
+        if embedding.requires_grad and (embedding.grad is None or not bool(embedding.grad.any())):
+            self.progress.n_inactive += 1

@@ -1,0 +1,167 @@
+"""What can be set about optimisation and the loop."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from kinfold.errors import ConfigError, did_you_mean
+from kinfold.settings import Settings
+
+OptimizerKind = Literal["adamw", "adam", "sgd", "rmsprop"]
+ScheduleKind = Literal["constant", "cosine", "step", "plateau", "one_cycle"]
+PRECISIONS = {"fp32": "32-true", "fp16": "16-mixed", "bf16": "bf16-mixed"}
+_LONG_PRECISIONS = {"32-true", "64-true", "16-mixed", "bf16-mixed", "bf16-true", "16-true"}
+
+
+class ScheduleSettings(Settings):
+    """How the learning rates move: every group's own rate is multiplied by one factor per step.
+
+    Attributes:
+        kind: `constant`; `cosine` (to `final_factor` at the last step); `step` (times `gamma` at each milestone);
+            `plateau` (times `gamma` after `patience` evaluations without progress); `one_cycle` (cosine up from 1/25 over
+            the first `rise` of the steps, cosine down to `final_factor`; only learning rates move, no momenta).
+        warmup_epochs: linear rise from 0 over so many epochs, before any kind but `one_cycle`, which rises by itself.
+        final_factor: the factor at the last step of `cosine` and `one_cycle`.
+        rise: share of the steps that `one_cycle` rises, in (0, 1).
+        milestones: epochs at which `step` drops.
+        every_epochs: `step` drops every so many epochs (instead of milestones).
+        gamma: factor of one drop, in (0, 1).
+        patience: evaluations without progress before `plateau` drops.
+    """
+
+    kind: ScheduleKind = "constant"
+    warmup_epochs: float = Field(0.0, ge=0)
+    final_factor: float = Field(0.0, ge=0, le=1)
+    rise: float = Field(0.3, gt=0, lt=1)
+    milestones: tuple[float, ...] = ()
+    every_epochs: float | None = Field(None, gt=0)
+    gamma: float = Field(0.1, gt=0, lt=1)
+    patience: int = Field(4, ge=0)
+
+    @model_validator(mode="after")
+    def _step_needs_its_places(self) -> "ScheduleSettings":
+        if self.kind == "step" and not self.milestones and self.every_epochs is None:
+            raise ConfigError("`kind` = 'step' needs `milestones` or `every_epochs`: say at which epochs the rate drops.")
+        if self.kind == "one_cycle" and self.warmup_epochs:
+            raise ConfigError("`warmup_epochs` does not go with `kind` = 'one_cycle', which rises by itself: set `rise`.")
+        return self
+
+
+class GroupSettings(Settings):
+    """What a run sets for one named parameter group; `None` keeps the run's default.
+
+    Attributes:
+        kind: optimiser of this group.
+        learning_rate: peak learning rate; overrides the group's own multiple of the run's.
+        weight_decay: decoupled for AdamW, L2 for the others.
+        frozen_epochs: the group is not trained during the first so many epochs.
+        schedule: a schedule of its own.
+    """
+
+    kind: OptimizerKind | None = None
+    learning_rate: float | None = Field(None, ge=0)
+    weight_decay: float | None = Field(None, ge=0)
+    frozen_epochs: int = Field(0, ge=0)
+    schedule: ScheduleSettings | None = None
+
+
+class OptimizerSettings(Settings):
+    """Optimiser of the run and, by name, of its parameter groups (`trunk`, `head`, `proxies`, …).
+
+    Attributes:
+        kind: `adamw`, `adam`, `sgd` or `rmsprop`, as torch has them.
+        learning_rate: peak learning rate; a group's `lr_scale` multiplies it.
+        weight_decay: decoupled for AdamW, L2 for the others.
+        momentum: of `sgd` and `rmsprop`, in [0, 1).
+        betas: of `adamw` and `adam`.
+        eps: of `adamw`, `adam` and `rmsprop`.
+        groups: settings by group name; in a table, any key that holds a table is a group.
+    """
+
+    kind: OptimizerKind = "adamw"
+    learning_rate: float = Field(1e-4, ge=0)
+    weight_decay: float = Field(1e-4, ge=0)
+    momentum: float = Field(0.9, ge=0, lt=1)
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    groups: dict[str, GroupSettings] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tables_are_groups(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        inner = {key: value for key, value in values.items() if key not in cls.model_fields and isinstance(value, dict | GroupSettings)}
+        rest = {key: value for key, value in values.items() if key not in inner}
+        return {**rest, "groups": {**rest.get("groups", {}), **inner}} if inner else values
+
+
+class StageSettings(Settings):
+    """Optimiser and schedule of one stage of an objective.
+
+    Attributes:
+        optimizer: `None` keeps the run's.
+        schedule: `None` keeps the run's.
+        epochs: length of the stage, for its schedule; `None` means to the end of the run.
+    """
+
+    optimizer: OptimizerSettings | None = None
+    schedule: ScheduleSettings | None = None
+    epochs: int | None = Field(None, ge=1)
+
+
+class LoopSettings(Settings):
+    """What can be set about the loop itself.
+
+    Attributes:
+        epochs: passes over the training set.
+        gradient_accumulation_steps: batches per update; the last window of an epoch may hold fewer and is averaged over those.
+        clip_norm: largest norm of all gradients together; `None`: no limit.
+        clip_value: largest absolute value of a gradient entry; `None`: no limit.
+        precision: `32-true`, `16-mixed`, `bf16-mixed`, … or short `fp32`, `fp16`, `bf16`.
+        accelerator: `auto`, `cpu`, `cuda`, `mps`.
+        frozen_batch_norm: keep the running statistics of batch normalisation as they are (their affine weights still train).
+        monitor: the validation metric that chooses the best epoch, stops early and drives `plateau`.
+        early_stopping_patience: evaluations without progress before training stops; `None`: never.
+        evaluate_every: epochs between two evaluations.
+        log_every: steps that one row of the log averages.
+        checkpoint_steps: steps between two checkpoints inside an epoch; `None`: by time only.
+        checkpoint_minutes: minutes between two checkpoints inside an epoch; each epoch's end has its own.
+    """
+
+    epochs: int = Field(10, ge=1)
+    gradient_accumulation_steps: int = Field(1, ge=1)
+    clip_norm: float | None = Field(None, gt=0)
+    clip_value: float | None = Field(None, gt=0)
+    precision: str = "32-true"
+    accelerator: Literal["auto", "cpu", "cuda", "gpu", "mps"] = "auto"
+    frozen_batch_norm: bool = False
+    monitor: str = "recall_at_1"
+    early_stopping_patience: int | None = Field(None, ge=1)
+    evaluate_every: int = Field(1, ge=1)
+    log_every: int = Field(10, ge=1)
+    checkpoint_steps: int | None = Field(None, ge=1)
+    checkpoint_minutes: float = Field(5.0, gt=0)
+
+    @field_validator("precision")
+    @classmethod
+    def _long_name(cls, value: str) -> str:
+        if value not in PRECISIONS and value not in _LONG_PRECISIONS:
+            raise ConfigError(f"precision {value!r}: {did_you_mean(value, [*PRECISIONS, *_LONG_PRECISIONS])}")
+        return PRECISIONS.get(value, value)
+
+
+class FitSettings(Settings):
+    """Everything that the engine needs to know.
+
+    Attributes:
+        loop: the loop.
+        optimizer: the run's optimiser and its groups.
+        schedule: the run's schedule.
+        stages: by the name of an objective's stage.
+    """
+
+    loop: LoopSettings = LoopSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    stages: dict[str, StageSettings] = {}

@@ -1,0 +1,44 @@
+"""Objective: what is minimised, with everything it learns and remembers."""
+
+from abc import ABC, abstractmethod
+
+from torch import nn
+
+from kinfold.records import Embedded, Losses, ParamGroup, TrainSet
+
+
+class Objective(nn.Module, ABC):
+    """What training minimises; it owns proxies, memories and whatever else is learnt beside the model.
+
+    A subclass is final. It answers four questions: what is minimised now (`forward`), what is learnt and how fast
+    (`parameter_groups`), what is recomputed over the training set (`on_epoch_start`), what is tidied after an update
+    (`on_step_end`). All memory is a parameter or a buffer, so that `state_dict` is complete and resuming is exact.
+
+    Attributes:
+        phases: how many updates one batch gives, by name. A phase routes its gradients by `detach`, in `forward`, and the
+            phases train disjoint parameters. With gradient accumulation all phases see the parameters of the window's start.
+        n_classes: number of training classes the objective was made for; `None` means any.
+    """
+
+    phases: tuple[str, ...] = ("main",)
+    n_classes: int | None = None
+
+    @property
+    def stage(self) -> str:
+        """The stage of training; when it changes after `on_epoch_start`, optimisers and schedules are built anew."""
+        return "main"
+
+    @abstractmethod
+    def forward(self, batch: Embedded, phase: str = "main") -> Losses:
+        """Return the weighted terms of this phase's loss."""
+
+    def parameter_groups(self) -> list[ParamGroup]:
+        """Return what the objective learns, by group; every parameter must be in one group."""
+        own = list(self.parameters())
+        return [ParamGroup("objective", own)] if own else []
+
+    def on_epoch_start(self, epoch: int, train_set: TrainSet) -> None:
+        """Recompute what depends on the whole training set; `train_set.embed()` costs one pass. Not called on resuming inside an epoch."""
+
+    def on_step_end(self, step: int) -> None:
+        """Tidy up after update number `step` (counted from 1): renormalise, enqueue, refresh."""
