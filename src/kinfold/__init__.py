@@ -1,1 +1,68 @@
 """Kinfold: image embeddings that keep working on classes never seen."""
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "BatchSettings": "kinfold.recipe",
+    "ConfigError": "kinfold.errors",
+    "ConsoleWatch": "kinfold.console",
+    "DataError": "kinfold.errors",
+    "Embedded": "kinfold.records",
+    "Embedder": "kinfold.models.embedder",
+    "EmbeddingTable": "kinfold.embeddings",
+    "Interrupted": "kinfold.errors",
+    "KinfoldError": "kinfold.errors",
+    "Losses": "kinfold.records",
+    "MissingExtraError": "kinfold.errors",
+    "Neighbours": "kinfold.records",
+    "Objective": "kinfold.objectives.base",
+    "Pairs": "kinfold.records",
+    "Pairwise": "kinfold.objectives.pairwise",
+    "ParamGroup": "kinfold.records",
+    "Preprocessing": "kinfold.images.preprocessing",
+    "Proxies": "kinfold.objectives.proxy",
+    "Recipe": "kinfold.recipe",
+    "Scores": "kinfold.evaluation.scores",
+    "ShapeError": "kinfold.errors",
+    "Table": "kinfold.data.table",
+    "Trained": "kinfold.train",
+    "TrainingError": "kinfold.errors",
+    "Triplets": "kinfold.records",
+    "__version__": "kinfold.version",
+    "difference_interval": "kinfold.evaluation.scores",
+    "embed_table": "kinfold.measure",
+    "evaluate": "kinfold.measure",
+    "fit": "kinfold.train",
+    "fold": "kinfold.data.splits",
+    "hold_out_classes": "kinfold.data.splits",
+    "nearest": "kinfold.evaluation.neighbours",
+    "open_image": "kinfold.images.decode",
+    "pairs_from_labels": "kinfold.core.pairs",
+    "proxy_loss": "kinfold.objectives.proxy",
+    "read_embeddings": "kinfold.embeddings",
+    "read_table": "kinfold.data.read",
+    "score": "kinfold.evaluation.evaluate",
+    "score_levels": "kinfold.evaluation.evaluate",
+    "score_table": "kinfold.measure",
+    "split_classes": "kinfold.data.splits",
+    "trunk": "kinfold.models.trunks",
+    "with_columns": "kinfold.measure",
+    "without_self": "kinfold.core.pairs",
+    "write_glyphs": "kinfold.data.glyphs",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605 (a list of strings)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'kinfold' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,92 @@
+"""The only place where names become objects."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kinfold.config import Config, ObjectiveSettings
+from kinfold.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from kinfold.data.table import Table
+    from kinfold.models.embedder import Embedder
+    from kinfold.objectives.base import Objective
+
+
+def build_table(config: Config) -> "Table":
+    """Read the table and hold out validation classes where the configuration asks for it."""
+    from kinfold.data.splits import hold_out_classes
+    from kinfold.data.read import read_table
+
+    table = read_table(config.data.root)
+    every = config.data.hold_out_every
+    return hold_out_classes(table, every=every) if every else table
+
+
+def build_embedder(config: Config) -> "Embedder":
+    """Make the model, its new weights drawn from the configuration's seed."""
+    from kinfold.models.embedder import Embedder
+
+    model, data = config.model, config.data
+    embedder = Embedder(
+        model.trunk,
+        model.dim,
+        pool=model.pool,
+        size=data.size,
+        pretrained=model.pretrained,
+        layer_norm=model.layer_norm,
+        seed=config.seed,
+    )
+    chosen = {"resize": data.resize, "crop_ratio": data.crop_ratio}
+    embedder.preprocessing = replace(embedder.preprocessing, **{k: value for k, value in chosen.items() if value is not None})
+    return embedder
+
+
+def build_objective(settings: ObjectiveSettings, *, n_classes: int, dim: int, seed: int = 0) -> "Objective":
+    """Make the objective for so many training classes and an embedding of so many dimensions.
+
+    Raises:
+        ConfigError: a name or an option is not known (with the nearest one), or does not go with this objective.
+    """
+    from kinfold.core.mining import MINERS
+    from kinfold.core.similarity import SIMILARITIES
+    from kinfold.losses import LOSSES
+    from kinfold.objectives import OBJECTIVES
+
+    loss = bind(choose(settings.loss, LOSSES, "objective.loss"), settings.loss_options, "objective.loss_options")
+    similarity = choose(settings.similarity, SIMILARITIES, "objective.similarity")
+    make = choose(settings.name, OBJECTIVES, "objective.name")
+    if settings.name == "proxy":
+        if settings.miner is not None:
+            raise ConfigError(f"`objective.miner` = {settings.miner!r} goes with `objective.name` = 'pairwise' only: remove it.")
+        return make(loss, n_classes, dim, similarity=similarity, lr_scale=settings.lr_scale, seed=seed)
+    miner = None
+    if settings.miner is not None:
+        miner = bind(choose(settings.miner, MINERS, "objective.miner"), settings.miner_options, "objective.miner_options")
+    return make(loss, similarity=similarity, miner=miner)
+
+
+def choose(name: str, table: Mapping[str, Any], key: str) -> Any:
+    """Return the table's entry, or an error with the nearest name."""
+    if name not in table:
+        raise ConfigError(f"`{key}` = {name!r} is not known: {did_you_mean(name, table)}")
+    return table[name]
+
+
+def bind(function: Callable[..., Any], options: Mapping[str, Any], key: str) -> Callable[..., Any]:
+    """Bind keyword options to a function after checking that it has them.
+
+    Example:
+        >>> def loss(sim, pairs, *, scale=32.0): ...
+        >>> bind(loss, {"scal": 2}, "objective.loss_options")
+        Traceback (most recent call last):
+        kinfold.errors.ConfigError: `objective.loss_options.scal` is not known: did you mean `scale`? Known: scale.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"`{key}.{name}` is not known: {did_you_mean(name, known)}")
+    return partial(function, **options) if options else function

@@ -1,0 +1,150 @@
+"""The command line: what a person types; chatter goes to stderr, results to stdout."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from kinfold.errors import Interrupted, KinfoldError, TrainingError, did_you_mean
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+EPILOG = "Exit codes: 0 ok, 1 the run failed, 2 usage, configuration or data error, 130 stopped by Ctrl-C (saved)."
+
+
+class Commands(typer.core.TyperGroup):
+    """A group that names the nearest command to a misspelt one, and turns known errors into one message and an exit code."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command, or say which one was probably meant."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"no command `{args[0]}`: {did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _fail("stopped", 130)
+        except BrokenPipeError:
+            _silence()
+        except KinfoldError as error:
+            _fail(f"error: {error}", _exit_code(error))
+
+
+app = typer.Typer(
+    cls=Commands,
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+    help="Train image embeddings that keep working on classes they have never seen, and measure them honestly.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+Split = Annotated[str | None, typer.Option(help="Part of the table: train, val or test.")]
+Table = Annotated[str | None, typer.Option(help="A table file, a folder with table.csv, or a folder per class.")]
+
+
+@app.command()
+def train(
+    config: Annotated[Path, typer.Argument(help="A TOML file, such as those in experiments/.", metavar="CONFIG.toml")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings put over the file's: train.epochs=3", metavar="[KEY=VALUE]...")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a model; an interrupted run goes on from where it stopped."""
+    from kinfold.commands.train import train_command
+
+    train_command(config, overrides or [], as_json=as_json)
+
+
+@app.command()
+def evaluate(  # noqa: PLR0913 (a command's options are its parameters)
+    target: Annotated[str, typer.Argument(help="A run folder, a model folder, a trunk's name, or a file of embeddings.")],
+    table: Table = None,
+    split: Split = None,
+    ks: Annotated[str, typer.Option(help="Cut-offs of recall and precision.")] = "1,2,4,8",
+    metrics: Annotated[str | None, typer.Option(help="Names such as recall,map_at_r,nmi; default: all rank metrics.")] = None,
+    similarity: Annotated[str, typer.Option(help="cosine, dot, negative_euclidean, …")] = "cosine",
+    memory: Annotated[str, typer.Option(help="What the blocks of similarities may take.")] = "512MB",
+    size: Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")] = None,
+    resize: Annotated[str | None, typer.Option(help="crop or squash, for a trunk's name only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a model or embeddings: recall, MAP@R and more, per level, with intervals."""
+    from kinfold.commands.evaluate import EvaluateOptions, evaluate_command
+
+    options = EvaluateOptions(
+        table=table, split=split, ks=ks, metrics=metrics, similarity=similarity, memory=memory, size=size, resize=resize
+    )
+    evaluate_command(target, options, as_json=as_json)
+
+
+@app.command()
+def embed(
+    model: Annotated[str, typer.Argument(help="A run folder, a model folder, or a trunk's name.")],
+    table: Annotated[str, typer.Argument(help="A table file, a folder with table.csv, or a folder per class.")],
+    out: Annotated[Path, typer.Option(help="Where to: a file that ends in .npz or .parquet.")] = Path("embeddings.npz"),
+    split: Split = None,
+    size: Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes that load images.")] = 0,
+) -> None:
+    """Embed the images of a table into a file that `evaluate` reads."""
+    from kinfold.commands.embed import embed_command
+
+    embed_command(model, table, out, split=split, size=size, workers=workers)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for images, run and picture.")] = Path("demo"),
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training characters.")] = 12,
+    as_json: Json = False,
+) -> None:
+    """Train on Latin and Greek characters, search in Cyrillic, Georgian and Armenian."""
+    from kinfold.commands.demo import demo_command
+
+    demo_command(out, epochs=epochs, as_json=as_json)
+
+
+@app.command()
+def ls(
+    what: Annotated[str, typer.Argument(help="losses, objectives, miners, similarities, trunks, metrics or runs.")],
+    pattern: Annotated[str, typer.Argument(help="For trunks: part of the name; for runs: the folder that holds them.")] = "",
+    as_json: Json = False,
+) -> None:
+    """List what can be named in a configuration, or the runs of a folder."""
+    from kinfold.commands.ls import ls_command
+
+    ls_command(what, pattern, as_json=as_json)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _exit_code(error: KinfoldError) -> int:
+    if isinstance(error, Interrupted):
+        return 130
+    return 1 if isinstance(error, TrainingError) else 2
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _silence() -> NoReturn:
+    """Leave quietly when the reader of our output has gone (`kinfold ls trunks | head`)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    main()

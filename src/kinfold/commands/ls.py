@@ -1,0 +1,89 @@
+"""`kinfold ls`: names for configurations, and runs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from kinfold.commands.output import print_json, print_table
+from kinfold.errors import ConfigError, did_you_mean
+
+Row = tuple[str, str]
+
+
+def ls_command(what: str, pattern: str, *, as_json: bool) -> None:
+    """Print the names of a kind with one line on each."""
+    if what not in LISTS:
+        raise ConfigError(f"nothing to list under {what!r}: {did_you_mean(what, LISTS)}")
+    rows = LISTS[what](pattern)
+    if as_json:
+        print_json(dict(rows))
+    elif rows:
+        print_table([what, ""], rows, numbers=False)
+
+
+def _first_lines(table: dict) -> list[Row]:
+    return [(name, (thing.__doc__ or "").strip().splitlines()[0]) for name, thing in sorted(table.items())]
+
+
+def _losses(pattern: str) -> list[Row]:
+    from kinfold.losses import LOSSES
+
+    return [row for row in _first_lines(LOSSES) if pattern in row[0]]
+
+
+def _objectives(pattern: str) -> list[Row]:
+    from kinfold.objectives import OBJECTIVES
+
+    return [row for row in _first_lines(OBJECTIVES) if pattern in row[0]]
+
+
+def _miners(pattern: str) -> list[Row]:
+    from kinfold.core.mining import MINERS
+
+    return [row for row in _first_lines(MINERS) if pattern in row[0]]
+
+
+def _similarities(pattern: str) -> list[Row]:
+    from kinfold.core.similarity import SIMILARITIES
+
+    return [row for row in _first_lines(SIMILARITIES) if pattern in row[0]]
+
+
+def _trunks(pattern: str) -> list[Row]:
+    import timm
+
+    from kinfold.models.offline_weights import OFFLINE
+
+    own = [("convnet", "four small blocks, trained from scratch")]
+    rows = own + [
+        (name, "weights without a download (extra `offline`)" if name in OFFLINE else "timm") for name in timm.list_models()
+    ]
+    return [row for row in rows if pattern in row[0]]
+
+
+def _metrics(pattern: str) -> list[Row]:
+    from kinfold.evaluation.metrics import METRICS
+
+    return [row for row in _first_lines(METRICS) if pattern in row[0]]
+
+
+def _runs(folder: str) -> list[Row]:
+    rows = []
+    for file in sorted(Path(folder or "runs").glob("*/config.json")):
+        metrics_file = file.parent / "metrics.json"
+        metrics = json.loads(metrics_file.read_text(encoding="utf-8")) if metrics_file.exists() else {}
+        best = metrics.get("test", {}).get("label", {}).get("recall_at_1")
+        state = "finished" if (file.parent / "model" / "config.json").exists() else "not finished"
+        rows.append((str(file.parent), state if best is None else f"{state}, recall@1 {100 * best:.1f}"))
+    return rows
+
+
+LISTS: dict[str, Callable[[str], list[Row]]] = {
+    "losses": _losses,
+    "objectives": _objectives,
+    "miners": _miners,
+    "similarities": _similarities,
+    "trunks": _trunks,
+    "metrics": _metrics,
+    "runs": _runs,
+}

@@ -1,0 +1,174 @@
+"""A run's whole configuration, read from TOML and `key=value` overrides."""
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from kinfold.engine.settings import LoopSettings, OptimizerSettings, ScheduleSettings, StageSettings
+from kinfold.errors import ConfigError
+from kinfold.recipe import BatchSettings, Recipe
+from kinfold.settings import Settings
+
+Scalar = bool | int | float | str
+
+
+class DataSettings(Settings):
+    """The images.
+
+    Attributes:
+        root: a table file, a folder that holds `table.csv`, or a folder with one folder per class.
+        size: side of the square that the model sees, in pixels; `None`: the trunk's own.
+        resize: `crop` (shorter side, then the centre) or `squash` (to a square); `None`: the trunk's own.
+        crop_ratio: share of the shorter side that the centre crop keeps; `None`: the trunk's own.
+        hold_out_every: every so manyeth training class, by sorted name, is kept for validation; `None`: none.
+    """
+
+    root: str
+    size: int | None = Field(None, ge=8)
+    resize: Literal["crop", "squash"] | None = None
+    crop_ratio: float | None = Field(None, gt=0, le=1)
+    hold_out_every: int | None = Field(None, ge=2)
+
+
+class ModelSettings(Settings):
+    """The embedding model.
+
+    Attributes:
+        trunk: a timm name, or `convnet`.
+        pretrained: start from published weights.
+        dim: size of the embedding; `None`: the trunk's features as they are.
+        pool: `avg`, `max`, `avg+max` or `gem`.
+        layer_norm: normalise the pooled feature (without affine weights) before the head.
+    """
+
+    trunk: str = "tf_efficientnet_lite0"
+    pretrained: bool = True
+    dim: int | None = Field(128, ge=1)
+    pool: str = "avg"
+    layer_norm: bool = False
+
+
+class ObjectiveSettings(Settings):
+    """What is minimised.
+
+    Attributes:
+        name: `proxy` or `pairwise`.
+        loss: a name that `kinfold ls losses` shows.
+        loss_options: the loss's keywords.
+        similarity: `cosine`, `dot`, `negative_euclidean`, …
+        miner: keeps the pairs worth training on (`pairwise` only).
+        miner_options: the miner's keywords.
+        lr_scale: the proxies' learning rate as a multiple of the run's (`proxy` only).
+    """
+
+    name: Literal["proxy", "pairwise"] = "proxy"
+    loss: str = "proxy_anchor"
+    loss_options: dict[str, Scalar] = {}
+    similarity: str = "cosine"
+    miner: str | None = None
+    miner_options: dict[str, Scalar] = {}
+    lr_scale: float = Field(100.0, gt=0)
+
+
+class EvaluationSettings(Settings):
+    """How the finished model is measured.
+
+    Attributes:
+        split: the part of the table that is measured.
+        ks: cut-offs of recall and precision.
+        similarity: larger = more alike.
+        metrics: names without cut-off (`recall`, `map_at_r`, …) or with one (`recall_at_1`); `None`: all rank metrics.
+        memory: what the blocks of similarities may take.
+        after_training: measure once when training is done.
+    """
+
+    split: str = "test"
+    ks: tuple[int, ...] = (1, 2, 4, 8)
+    similarity: str = "cosine"
+    metrics: tuple[str, ...] | None = None
+    memory: str = "512MB"
+    after_training: bool = True
+
+
+class Config(Settings):
+    """Everything that `kinfold train` reads from a file.
+
+    Attributes:
+        run: the run folder; by default `runs/` and the file's name.
+        seed: of everything that is drawn.
+        data: the images.
+        model: the embedding model.
+        objective: what is minimised.
+        batches: how batches are made.
+        train: the loop.
+        optimizer: learning rates, by group if need be.
+        schedule: how learning rates move.
+        stage: optimiser and schedule by stage.
+        evaluation: how the finished model is measured.
+        allow_shared_classes: accept classes that are both trained on and evaluated on.
+    """
+
+    run: str
+    seed: int = 0
+    data: DataSettings
+    model: ModelSettings = ModelSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    batches: BatchSettings = BatchSettings()
+    train: LoopSettings = LoopSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    stage: dict[str, StageSettings] = {}
+    evaluation: EvaluationSettings = EvaluationSettings()
+    allow_shared_classes: bool = False
+
+    @property
+    def recipe(self) -> Recipe:
+        """The part that is about training alone."""
+        return Recipe(**{name: getattr(self, name) for name in Recipe.model_fields})
+
+
+def read_config(file: str | Path, overrides: Iterable[str] = ()) -> Config:
+    """Read a TOML file and put `key=value` overrides over it.
+
+    Args:
+        file: the TOML file.
+        overrides: such as `train.epochs=3`; values are TOML values, anything else is text.
+
+    Raises:
+        ConfigError: no such file, not TOML, an unknown key (with the nearest name), a value out of range.
+    """
+    file = Path(file)
+    if not file.is_file():
+        raise ConfigError(f"{file} is no file: name a configuration such as those in experiments/.")
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from None
+    values.setdefault("run", str(Path("runs") / file.stem))
+    for override in overrides:
+        _put(values, override)
+    return Config(**values)
+
+
+def _put(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise ConfigError(f"override {override!r} is not of the form key=value, such as train.epochs=3")
+    for part in parts[:-1]:
+        values = values.setdefault(part, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"override {override!r}: `{part}` is a value and has no keys below it")
+    values[parts[-1]] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    if text.lower() in {"none", "null"}:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,128 @@
+"""From a model and a table to embeddings and their scores, level by level."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+
+from kinfold.data.datasets import ImageFiles
+from kinfold.data.loader import ImageLoader
+from kinfold.data.samplers import SequentialBatchSampler
+from kinfold.data.table import Table
+from kinfold.embeddings import EmbeddingTable
+from kinfold.errors import DataError
+from kinfold.evaluation.embed import embed_batches
+from kinfold.evaluation.evaluate import score_levels
+from kinfold.evaluation.scores import Scores
+from kinfold.models.embedder import Embedder
+from kinfold.records import Embedded
+
+
+def embed_table(embedder: Embedder, table: Table, *, batch_size: int = 64, workers: int = 0, precision: str = "32-true") -> Embedded:
+    """Embed every image of a table, in its order, with the preprocessing that belongs to the model.
+
+    Args:
+        embedder: the model; modes and gradients are afterwards as they were.
+        table: the images; labels of the result are `table.class_index`.
+        batch_size: images at a time.
+        workers: processes that load images.
+        precision: `32-true`, or `bf16-mixed`, which is faster where the processor has it.
+
+    Raises:
+        DataError: the table is empty, or an image cannot be read.
+    """
+    if not len(table):
+        raise DataError("there is no image to embed: the table, or the split that was asked for, has no row.")
+    preprocessing = embedder.preprocessing
+    loader = ImageLoader(
+        ImageFiles.of_table(table, draft_size=preprocessing.short_side),
+        torch.as_tensor(table.class_index),
+        torch.as_tensor(table.item),
+        transform=preprocessing,
+        sampler=SequentialBatchSampler(len(table), batch_size),
+        workers=workers,
+    )
+    try:
+        return embed_batches(embedder, loader.epoch(0), precision=precision)
+    finally:
+        loader.close()
+
+
+def evaluate(  # noqa: PLR0913 (the settings of `score`)
+    embedder: Embedder,
+    table: Table,
+    *,
+    ks: Iterable[int] = (1, 2, 4, 8),
+    similarity: str = "cosine",
+    metrics: Iterable[str] | None = None,
+    memory: str | int = "512MB",
+    workers: int = 0,
+) -> dict[str, Scores]:
+    """Embed a table's images and score them, level by level; see `embed_table`, `with_columns` and `score_table`.
+
+    Args:
+        embedder: the model.
+        table: the images, such as `table.of_split("test")`.
+        ks: cut-offs of recall and precision.
+        similarity: larger = more alike.
+        metrics: `None` for all rank metrics; see `score`.
+        memory: what the blocks of similarities may take.
+        workers: processes that load images.
+
+    Returns:
+        Scores by level; the first is `label`.
+    """
+    embeddings = with_columns(table, embed_table(embedder, table, workers=workers).embedding)
+    return score_table(embeddings, ks=ks, similarity=similarity, metrics=metrics, memory=memory)
+
+
+def with_columns(table: Table, embedding: torch.Tensor) -> EmbeddingTable:
+    """Put embeddings beside the columns of the table that they were made from."""
+    return EmbeddingTable(
+        embedding=embedding.float().cpu().numpy(),
+        label=table.label,
+        path=table.path,
+        item=np.asarray(table.item),
+        split=table.split,
+        levels=dict(table.levels),
+        is_query=table.is_query,
+        is_gallery=table.is_gallery,
+    )
+
+
+def score_table(  # noqa: PLR0913 (the settings of `score`)
+    embeddings: EmbeddingTable,
+    *,
+    ks: Iterable[int] = (1, 2, 4, 8),
+    similarity: str = "cosine",
+    metrics: Iterable[str] | None = None,
+    memory: str | int = "512MB",
+    empty: str = "skip",
+) -> dict[str, Scores]:
+    """Score embeddings against `label` and each coarser level.
+
+    Where rows are marked as queries and gallery, the queries search the gallery; otherwise every row searches all others.
+
+    Returns:
+        Scores by level; the first is `label`.
+
+    Example:
+        >>> x = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.9]], dtype=np.float32)
+        >>> found = score_table(EmbeddingTable(x, ("owl", "owl", "wren", "wren")), metrics=["recall_at_1"])
+        >>> found["label"].metrics["recall_at_1"]
+        1.0
+    """
+    is_query, is_gallery = embeddings.is_query, embeddings.is_gallery
+    has_protocol = is_query is not None and is_gallery is not None and is_query.any() and is_gallery.any()
+    return score_levels(
+        embeddings.embedding,
+        {"label": embeddings.label, **embeddings.levels},
+        is_query=is_query if has_protocol else None,
+        is_gallery=is_gallery if has_protocol else None,
+        item=embeddings.item,
+        ks=tuple(ks),
+        similarity=similarity,
+        metrics=None if metrics is None else tuple(metrics),
+        empty=empty,
+        memory=memory,
+    )

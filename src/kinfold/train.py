@@ -1,0 +1,179 @@
+"""Training from a table of images to a finished model in a run folder."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kinfold.data.datasets import ImageFiles
+from kinfold.data.loader import ImageLoader
+from kinfold.data.samplers import BatchSampler, MPerClassSampler, RandomBatchSampler
+from kinfold.data.table import Table
+from kinfold.data.transforms import decoding_size, train_transform
+from kinfold.engine.checkpoint import load_checkpoint
+from kinfold.engine.fit import Task
+from kinfold.engine.fit import fit as run_loop
+from kinfold.engine.progress import Progress
+from kinfold.engine.run import Run
+from kinfold.engine.watch import Watch
+from kinfold.errors import ConfigError, DataError, ShapeError
+from kinfold.measure import embed_table, score_table, with_columns
+from kinfold.models.embedder import Embedder
+from kinfold.objectives.base import Objective
+from kinfold.recipe import BatchSettings, Recipe
+from kinfold.records import Embedded
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What `fit` returns.
+
+    Attributes:
+        embedder: the trained model: of the best epoch where classes were held out for validation, of the last one otherwise.
+        run: the run folder; `run.model` holds the model.
+        progress: where the run ended, with every evaluation.
+    """
+
+    embedder: Embedder
+    run: Run
+    progress: Progress
+
+
+def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its own)
+    table: Table,
+    embedder: Embedder,
+    objective: Objective,
+    *,
+    run: str | Path,
+    recipe: Recipe | None = None,
+    watch: Watch | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> Trained:
+    """Train an embedder on the table's training images; go on where `run` stands if it was interrupted.
+
+    Rows of split `train` are trained on, classes of split `val` choose the best epoch, rows of split `test` are not touched.
+
+    Args:
+        table: images, classes and splits (`read_table`).
+        embedder: the model; trained in place.
+        objective: what is minimised, made for `table.of_split("train").n_classes` classes.
+        run: the run folder.
+        recipe: batches, learning rates, epochs; see `Recipe`.
+        watch: is told of every update; `kinfold.progress.Console()` shows a progress line.
+        config: what to write down as the run's configuration beside the recipe (the command line gives the whole file).
+
+    Returns:
+        The trained embedder, the run folder and its progress.
+
+    Raises:
+        ConfigError: settings that contradict each other or another run in the folder.
+        DataError: too few classes, or classes that are both trained on and evaluated on.
+        ShapeError: an objective made for another number of classes.
+
+    Example:
+        See the first lines of the README.
+    """
+    recipe = recipe or Recipe()
+    train, val = table.of_split("train"), table.of_split("val")
+    _check(table, train, objective, recipe)
+    embedder.classes = list(train.classes)
+    folder = Run(run)
+    folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), "data_fingerprint": table_fingerprint(train, val)})
+    batches = _training_batches(train, embedder, recipe)
+    task = Task(
+        batches=batches,
+        train_set=_TrainSet(train, embedder, recipe),
+        evaluate=lambda: _validate(val, embedder, recipe),
+    )
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(recipe.seed)  # dropout and the like; the caller's generators come back unchanged
+            progress = run_loop(embedder, objective, task, settings=recipe.fit_settings, run=folder, watch=watch)
+    finally:
+        batches.close()
+    if batches.broken:
+        folder.write_metrics("left_out", batches.broken)
+    if len(val) and folder.best.exists():
+        embedder.load_state_dict(load_checkpoint(folder.best)["model"])
+    embedder.save_pretrained(folder.model, card=_card(train, progress))
+    return Trained(embedder, folder, progress)
+
+
+def table_fingerprint(*tables: Table) -> str:
+    """Return a hash of paths and labels: a run is resumed on the same images only."""
+    digest = hashlib.sha256()
+    for table in tables:
+        for path, label in zip(table.path, table.label, strict=True):
+            digest.update(f"{path}\0{type(label).__name__}\0{label}\n".encode())
+        digest.update(b"\1")
+    return digest.hexdigest()
+
+
+def _check(table: Table, train: Table, objective: Objective, recipe: Recipe) -> None:
+    if train.n_classes < 2:
+        raise DataError(f"the training split has {train.n_classes} class(es): at least 2 are needed to tell classes apart.")
+    if objective.n_classes not in (None, train.n_classes):
+        raise ShapeError(
+            f"the objective was made for {objective.n_classes} classes but the training split has {train.n_classes}: "
+            'pass n_classes=table.of_split("train").n_classes.'
+        )
+    if not recipe.allow_shared_classes:
+        table.check_disjoint()
+
+
+def _training_batches(train: Table, embedder: Embedder, recipe: Recipe) -> ImageLoader:
+    batches, preprocessing = recipe.batches, embedder.preprocessing
+    label = torch.as_tensor(train.class_index)
+    return ImageLoader(
+        ImageFiles.of_table(train, draft_size=decoding_size(preprocessing.size, crop_scale=batches.crop_scale)),
+        label,
+        torch.as_tensor(train.item),
+        transform=train_transform(
+            preprocessing, crop_scale=batches.crop_scale, flip=batches.flip, color_jitter=batches.color_jitter
+        ),
+        sampler=_sampler(label, batches, recipe.seed),
+        workers=batches.workers,
+        seed=recipe.seed,
+        on_broken=batches.on_broken,
+    )
+
+
+def _sampler(label: torch.Tensor, batches: BatchSettings, seed: int) -> BatchSampler:
+    if batches.sampler == "random":
+        return RandomBatchSampler(len(label), batch_size=batches.batch_size, seed=seed)
+    return MPerClassSampler(label, m=batches.images_per_class, batch_size=batches.batch_size, seed=seed)
+
+
+def _validate(val: Table, embedder: Embedder, recipe: Recipe) -> dict[str, float] | None:
+    if not len(val):
+        return None
+    embedded = embed_table(embedder, val, workers=recipe.batches.workers, precision=recipe.train.precision)
+    scores = score_table(with_columns(val, embedded.embedding), ks=(1,), metrics=("recall_at_1", "r_precision", "map_at_r"))
+    return {name: float(value) for name, value in scores["label"].metrics.items()}
+
+
+@dataclass
+class _TrainSet:
+    """The training set for objectives: embedded when asked for, with the model as it then is."""
+
+    table: Table
+    embedder: Embedder
+    recipe: Recipe
+
+    @property
+    def n_classes(self) -> int:
+        return self.table.n_classes
+
+    def embed(self, view: int = 0) -> Embedded:
+        if view:
+            raise ConfigError(f"view {view} of the training set: this recipe makes one view of each image.")
+        return embed_table(self.embedder, self.table, workers=self.recipe.batches.workers, precision=self.recipe.train.precision)
+
+
+def _card(train: Table, progress: Progress) -> dict[str, Any]:
+    data = f"{len(train):,} images of {train.n_classes:,} classes, {progress.epoch} epochs ({progress.step:,} updates)"
+    scores = {name: f"{value:.4f}" for name, value in progress.best_evaluation.items() if name.startswith("val/")}
+    return {"data": data, "scores": scores} if scores else {"data": data}

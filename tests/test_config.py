@@ -1,0 +1,89 @@
+"""Configuration: TOML plus overrides, strict, with the nearest name."""
+
+import pytest
+
+from kinfold.build import build_objective
+from kinfold.config import ObjectiveSettings, read_config
+from kinfold.errors import ConfigError
+
+
+def config(tmp_path, text="", overrides=("data.root=photos",)):
+    file = tmp_path / "birds.toml"
+    file.write_text(text, encoding="utf-8")
+    return read_config(file, overrides)
+
+
+def test_overrides_go_over_the_file_and_the_file_over_the_defaults(tmp_path):
+    found = config(tmp_path, "[train]\nepochs = 3\nclip_norm = 2.0\n", ["data.root=photos", "train.epochs=5", "model.pool=avg+max"])
+    assert (found.train.epochs, found.train.clip_norm, found.model.pool, found.model.dim) == (5, 2.0, "avg+max", 128)
+    assert found.run.replace("\\", "/") == "runs/birds"
+
+
+@pytest.mark.parametrize(
+    ("override", "value"),
+    [
+        ("evaluation.ks=[1, 10]", (1, 10)),
+        ("evaluation.metrics=none", None),
+        ("data.root=1234", "1234"),
+        ("data.root=/a b/c", "/a b/c"),
+        ("data.root='quoted'", "quoted"),
+        ("train.clip_norm=1e-1", 0.1),
+        ("train.frozen_batch_norm=true", True),
+    ],
+)
+def test_override_values_are_toml_or_text(tmp_path, override, value):
+    found = config(tmp_path, "", ["data.root=photos", override]) if not override.endswith("1234") else config(tmp_path, "", ['data.root="1234"'])
+    section, key = override.split("=")[0].split(".")
+    assert getattr(getattr(found, section), key) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        ("[trian]\nepochs = 3", [], "`trian` is not known: did you mean `train`"),
+        ("[train]\nepoch = 3", [], "`train.epoch` is not known: did you mean `epochs`"),
+        ("", ["train.epoch=3"], "did you mean `epochs`"),
+        ("[train]\nepochs = 0", [], r"`train.epochs`: .*greater than or equal to 1 \(got 0\)"),
+        ("[train]\nepochs = 'three'", [], "`train.epochs`: .*valid integer"),
+        ("[optimizer.proxies]\nlr = 1", [], r"`optimizer.*proxies.lr` is not known: did you mean `learning_rate`|Known: "),
+        ("[schedule]\nkind = 'cosin'", [], "`schedule.kind`: .*'cosine'"),
+        ("[schedule]\nkind = 'step'", [], "`schedule.kind` = 'step' needs `milestones` or `every_epochs`"),
+        ("[train", [], "is not TOML"),
+        ("", ["train.epochs"], "not of the form key=value"),
+        ("seed = 1", ["seed.x=1"], "`seed` is a value and has no keys below it"),
+        ("", ["=3"], "not of the form key=value"),
+    ],
+)
+def test_each_fault_is_one_clear_error(tmp_path, text, overrides, message):
+    with pytest.raises(ConfigError, match=message):
+        config(tmp_path, text, ["data.root=photos", *overrides])
+
+
+def test_a_missing_key_says_how_to_give_it(tmp_path):
+    with pytest.raises(ConfigError, match=r"`data.*` is missing"):
+        config(tmp_path, "", [])
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere.toml is no file"):
+        read_config(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "proxy_ancor"}, "`objective.loss` = 'proxy_ancor' is not known: did you mean `proxy_anchor`"),
+        ({"loss_options": {"scal": 3.0}}, "`objective.loss_options.scal` is not known: did you mean `scale`"),
+        ({"similarity": "cosin"}, "did you mean `cosine`"),
+        ({"miner": "multi_similarity"}, "goes with `objective.name` = 'pairwise' only"),
+        ({"name": "pairwise", "loss": "contrastive", "miner": "multi_similarty"}, "did you mean `multi_similarity"),
+    ],
+)
+def test_names_become_objects_or_an_error_with_the_nearest_name(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        build_objective(ObjectiveSettings(**settings), n_classes=3, dim=4)
+
+
+def test_options_reach_the_loss():
+    objective = build_objective(ObjectiveSettings(loss_options={"scale": 16.0, "margin": 0.2}), n_classes=3, dim=4)
+    assert objective.loss.keywords == {"scale": 16.0, "margin": 0.2}

@@ -1,0 +1,82 @@
+"""Every fenced example of README and docs runs, in the order of its page, and prints what the page says."""
+
+import contextlib
+import io
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def examples(page: Path) -> list[tuple[str, str, str]]:
+    """Return (language, rest of the fence line, text) of every fenced block."""
+    return [match.groups() for match in FENCE.finditer(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {"__name__": "__example__"}
+    expected: str | None = None
+    printed = ""
+    for language, _, text in examples(page):
+        if language == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(text, str(page), "exec"), namespace)
+            printed = out.getvalue()
+        elif language == "text" and printed:
+            expected = text
+            assert normalised(printed) == normalised(expected), f"{page.name} promises another output"
+            printed = ""
+
+
+def normalised(text: str) -> str:
+    """Blank out what differs between machines: times and speeds, and decimals of a training run."""
+    return re.sub(r"\d+\.\d+", "#", re.sub(r"[ \t]+", " ", text)).strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_toml_examples_are_configurations(page, tmp_path):
+    from kinfold.config import read_config
+
+    for language, _, text in examples(page):
+        if language == "toml":
+            file = tmp_path / "example.toml"
+            file.write_text(text, encoding="utf-8")
+            read_config(file, [] if "root" in text else ["data.root=."])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_inside_the_repository_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_loss_has_a_line_in_choose_a_loss():
+    from kinfold.losses import LOSSES
+
+    text = (ROOT / "docs" / "choose-a-loss.md").read_text(encoding="utf-8")
+    assert [name for name in LOSSES if f"`{name}`" not in text] == []
+
+
+def test_commands_of_the_readme_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for script in re.findall(r"scripts/\w+", text):
+        assert os.access(ROOT / script, os.X_OK), f"{script} cannot be run"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda file: file.name)
+def test_experiment_files_are_configurations_with_command_time_and_result(file):
+    from kinfold.config import read_config
+
+    read_config(file, ["data.root=."])
+    header = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    for word in ("run:", "time:", "result:", "untrained"):
+        assert any(word in line for line in header), f"the header of {file.name} says nothing of `{word}`"
