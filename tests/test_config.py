@@ -1,10 +1,12 @@
 """Configuration: TOML plus overrides, strict, with the nearest name."""
 
 import pytest
+import torch
 
 from kinfold.build import build_objective
 from kinfold.config import ObjectiveSettings, read_config
 from kinfold.errors import ConfigError
+from kinfold.records import Embedded
 
 
 def config(tmp_path, text="", overrides=("data.root=photos",)):
@@ -77,6 +79,9 @@ def test_a_missing_file_is_named(tmp_path):
         ({"similarity": "cosin"}, "did you mean `cosine`"),
         ({"miner": "multi_similarity"}, "goes with `objective.name` = 'pairwise' only"),
         ({"name": "pairwise", "loss": "contrastive", "miner": "multi_similarty"}, "did you mean `multi_similarity"),
+        ({"name": "pairwise", "loss": "contrastive", "pick": "semi_hard"}, "goes with a triplet loss, not with 'contrastive'"),
+        ({"name": "pairwise", "loss": "triplet", "pick": "semihard"}, "did you mean `semi_hard`"),
+        ({"name": "pairwise", "loss": "triplet", "pick": "batch_hard", "pick_options": {"k": 1}}, "`objective.pick_options.k` is not known"),
     ],
 )
 def test_names_become_objects_or_an_error_with_the_nearest_name(settings, message):
@@ -87,3 +92,17 @@ def test_names_become_objects_or_an_error_with_the_nearest_name(settings, messag
 def test_options_reach_the_loss():
     objective = build_objective(ObjectiveSettings(loss_options={"scale": 16.0, "margin": 0.2}), n_classes=3, dim=4)
     assert objective.loss.keywords == {"scale": 16.0, "margin": 0.2}
+
+
+@pytest.mark.parametrize("pick", ["all_triplets", "batch_hard", "semi_hard", "distance_weighted"])
+def test_every_pick_of_triplets_can_be_named(pick):
+    settings = ObjectiveSettings(name="pairwise", loss="triplet", loss_options={"margin": 0.3}, pick=pick)
+    objective = build_objective(settings, n_classes=3, dim=4)
+    x, label = torch.randn(12, 4), torch.arange(12) % 3
+    given = Embedded(x, x, label, torch.arange(12), torch.zeros(12, dtype=torch.long))
+    assert torch.isfinite(objective(given).total)
+
+
+def test_semi_hard_takes_the_margin_of_the_loss():
+    settings = ObjectiveSettings(name="pairwise", loss="triplet", loss_options={"margin": 0.3}, pick="semi_hard")
+    assert build_objective(settings, n_classes=3, dim=4).loss.keywords["pick"].keywords == {"margin": 0.3}

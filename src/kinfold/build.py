@@ -52,10 +52,9 @@ def build_objective(settings: ObjectiveSettings, *, n_classes: int, dim: int, se
     """
     from kinfold.core.mining import MINERS
     from kinfold.core.similarity import SIMILARITIES
-    from kinfold.losses import LOSSES
     from kinfold.objectives import OBJECTIVES
 
-    loss = bind(choose(settings.loss, LOSSES, "objective.loss"), settings.loss_options, "objective.loss_options")
+    loss = _loss(settings, dim)
     similarity = choose(settings.similarity, SIMILARITIES, "objective.similarity")
     make = choose(settings.name, OBJECTIVES, "objective.name")
     if settings.name == "proxy":
@@ -66,6 +65,27 @@ def build_objective(settings: ObjectiveSettings, *, n_classes: int, dim: int, se
     if settings.miner is not None:
         miner = bind(choose(settings.miner, MINERS, "objective.miner"), settings.miner_options, "objective.miner_options")
     return make(loss, similarity=similarity, miner=miner)
+
+
+def _loss(settings: ObjectiveSettings, dim: int) -> Callable[..., Any]:
+    """Return the loss with its options, and with the triplets it is to take."""
+    from kinfold.core.mining import PICKS
+    from kinfold.losses import LOSSES
+
+    function = choose(settings.loss, LOSSES, "objective.loss")
+    loss = bind(function, settings.loss_options, "objective.loss_options")
+    if settings.pick is None:
+        return loss
+    parameters = inspect.signature(function).parameters
+    if "pick" not in parameters:
+        raise ConfigError(f"`objective.pick` = {settings.pick!r} goes with a triplet loss, not with {settings.loss!r}: remove it.")
+    own = {}
+    if settings.pick == "semi_hard":  # its window is the loss's margin
+        own["margin"] = settings.loss_options.get("margin", parameters["margin"].default)
+    if settings.pick == "distance_weighted":
+        own["dim"] = dim
+    pick = bind(choose(settings.pick, PICKS, "objective.pick"), {**own, **settings.pick_options}, "objective.pick_options")
+    return partial(loss, pick=pick)
 
 
 def choose(name: str, table: Mapping[str, Any], key: str) -> Any:

@@ -61,6 +61,8 @@ class ObjectiveSettings(Settings):
         similarity: `cosine`, `dot`, `negative_euclidean`, …
         miner: keeps the pairs worth training on (`pairwise` only).
         miner_options: the miner's keywords.
+        pick: which triplets a triplet loss takes: `all_triplets`, `batch_hard`, `semi_hard` or `distance_weighted`.
+        pick_options: its keywords; `semi_hard` takes the loss's margin, `distance_weighted` the embedding's size by itself.
         lr_scale: the proxies' learning rate as a multiple of the run's (`proxy` only).
     """
 
@@ -70,6 +72,8 @@ class ObjectiveSettings(Settings):
     similarity: str = "cosine"
     miner: str | None = None
     miner_options: dict[str, Scalar] = {}
+    pick: str | None = None
+    pick_options: dict[str, Scalar] = {}
     lr_scale: float = Field(100.0, gt=0)
 
 

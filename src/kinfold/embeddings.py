@@ -139,9 +139,9 @@ def _names(column: np.ndarray) -> tuple[Name, ...]:
 
 def _read_npz(file: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with file.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{file} cannot be read as an .npz of plain arrays: {error}") from error
 
 

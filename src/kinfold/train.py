@@ -80,9 +80,9 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     train, val = table.of_split("train"), table.of_split("val")
     _check(table, train, objective, recipe)
     embedder.classes = list(train.classes)
+    batches = _training_batches(train, embedder, recipe)
     folder = Run(run)
     folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), "data_fingerprint": table_fingerprint(train, val)})
-    batches = _training_batches(train, embedder, recipe)
     task = Task(
         batches=batches,
         train_set=_TrainSet(train, embedder, recipe),

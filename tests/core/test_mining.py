@@ -121,6 +121,25 @@ def test_distance_weighted_leaves_out_far_negatives_only_where_others_are_left()
     assert set((without_bound.negative - 300).tolist()) == {0, 1, 2}
 
 
+def test_distance_weighted_treats_all_near_negatives_as_equally_near():
+    near = [1 - 0.2**2 / 2, 1 - 0.5**2 / 2]
+    found = distance_weighted(*one_anchor(near, n_positives=4000), dim=64, generator=torch.Generator().manual_seed(0))
+    assert (found.negative - 4000).double().mean().item() == pytest.approx(0.5, abs=0.04)
+
+
+def test_distance_weighted_draws_the_antipode_whose_density_is_zero():
+    found = distance_weighted(*one_anchor([0.5, -1.0], n_positives=50), dim=64, farthest=None)
+    assert set(found.negative.tolist()) == {51}
+
+
+@pytest.mark.parametrize("draw", [0.0, 1.0])
+def test_distance_weighted_draws_a_possible_negative_also_at_both_ends_of_the_draw(draw, monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.full(shape, draw))
+    sim, pairs = torch.tensor([[0.5, 0.4, 0.3, 0.5]]), torch.tensor([[False, True, False, False]])
+    possible = torch.tensor([[False, False, True, False]])
+    assert distance_weighted(sim, Pairs(pairs, possible), dim=3).negative.tolist() == [2]
+
+
 def test_distance_weighted_does_not_underflow_in_512_dimensions():
     sim = torch.tensor([[0.9, 0.875, 0.1, -0.9], [0.9, 0.1, 0.2, -0.9]])  # densities of the rows are 10^150 apart
     is_positive = torch.tensor([[True, False, False, False]] * 2)
@@ -149,6 +168,7 @@ def test_semi_hard_window_has_the_width_of_its_margin():
     assert semi_hard(sim, pairs, margin=0.1).negative.tolist() == [1]
     assert sorted(semi_hard(sim, pairs, margin=0.2).negative.tolist()) == [1, 2]
     assert semi_hard(sim, pairs, margin=0.01).negative.tolist() == []
+    assert semi_hard(torch.tensor([[0.5, 0.25, 0.5, 0.375]]), pairs, margin=0.25).negative.tolist() == [3]
 
 
 @given(problem=problems(), epsilon=st.sampled_from([0.0, 0.1, 0.3]))
@@ -173,6 +193,15 @@ def test_multi_similarity_mining_leaves_out_a_pair_exactly_at_its_bound():
     kept = multi_similarity_mining(torch.tensor([[0.25, 0.75, 0.5, 0.0]]), Pairs(kinds, ~kinds), epsilon=0.25)
     assert kept.positive.tolist() == [[True, False, False, False]]
     assert kept.negative.tolist() == [[False, False, True, False]]
+
+
+@pytest.mark.parametrize(("near", "far"), [(0.11, 0.01), (0.18, 0.08), (0.35, 0.25)])
+def test_multi_similarity_mining_clears_an_anchor_that_rounding_left_one_side(near, far):
+    assert (far > near - 0.1) != (near < far + 0.1)
+    kinds = torch.tensor([[True, False]])
+    kept = multi_similarity_mining(torch.tensor([[near, far]], dtype=torch.float64), Pairs(kinds, ~kinds), epsilon=0.1)
+    assert not kept.positive.any()
+    assert not kept.negative.any()
 
 
 def test_multi_similarity_mining_reads_the_similarities_without_margins_and_keeps_margins_and_weights():

@@ -198,9 +198,20 @@ def test_random_state_comes_back_for_torch_numpy_and_python(tmp_path):
 def test_a_run_of_another_configuration_is_not_overwritten(tmp_path):
     run = Run(tmp_path / "run")
     assert run.open({"train": {"epochs": 3}, "seed": 0}) is False
-    assert run.open({"train": {"epochs": 3}, "seed": 0}) is False
+    save_checkpoint(run.last, {"progress": {"step": 1}})
+    assert run.open({"train": {"epochs": 3}, "seed": 0}) is True
+    assert run.open({"train": {"epochs": 3}, "seed": 0, "evaluation": {"ks": [1]}}) is True
     with pytest.raises(ConfigError, match=r"differs in `train.epochs`"):
         run.open({"train": {"epochs": 4}, "seed": 0})
+
+
+def test_a_run_without_an_update_is_begun_anew(tmp_path):
+    run = Run(tmp_path / "run")
+    run.open({"train": {"batch_size": 4000}})
+    assert run.open({"train": {"batch_size": 40}}) is False
+    save_checkpoint(run.last, {"progress": {"step": 0}})
+    assert run.open({"train": {"batch_size": 4}}) is False
+    assert run.config() == {"train": {"batch_size": 4}}
 
 
 def test_a_folder_that_holds_something_else_is_not_used(tmp_path):

@@ -88,7 +88,7 @@ def test_missing_fractional_and_inexact_labels_are_refused(column):
 
 
 def test_the_message_names_the_row_of_a_bad_float():
-    with pytest.raises(DataError, match="row 2 is the float 0.5"):
+    with pytest.raises(DataError, match=r"row 2 is the float 0\.5"):
         codes_of(np.array([1, 2, 0.5]))
 
 

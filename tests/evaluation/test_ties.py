@@ -16,7 +16,7 @@ def starts_by_loop(row, tolerance):
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=12), min_size=1, max_size=5), st.integers(0, 6))
 def test_groups_open_where_a_loop_opens_them(rows, tolerance):
-    width = max(1, max(map(len, rows)))
+    width = max(1, *map(len, rows))
     sim = torch.full((len(rows), width), -torch.inf)
     for i, row in enumerate(rows):
         sim[i, : len(row)] = torch.tensor(sorted(row, reverse=True), dtype=torch.float32)

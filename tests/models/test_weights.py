@@ -14,14 +14,11 @@ from torch import nn
 from kinfold.errors import ConfigError, DataError
 from kinfold.images.preprocessing import Preprocessing
 from kinfold.models.embedder import Embedder
-from kinfold.models.weights import checked_classes
 
 FILES = ["README.md", "config.json", "labels.json", "model.safetensors"]
 
 
 class Tied(nn.Module):
-    """Two convolutions that share one weight."""
-
     def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(3, 3, 3, padding=1)
@@ -30,6 +27,10 @@ class Tied(nn.Module):
 
     def forward(self, images):
         return self.second(self.first(images))
+
+
+class Renamed(Tied):
+    """The same network under another name."""
 
 
 @pytest.fixture
@@ -126,21 +127,6 @@ def test_class_names_come_back_exactly(trained, tmp_path, classes):
     assert [type(name) for name in loaded or []] == [type(name) for name in classes or []]
 
 
-def test_class_names_are_checked():
-    assert checked_classes(np.array([3, 2**60])) == [3, 2**60]
-    assert checked_classes(("a", np.str_("b"))) == ["a", "b"]
-    for wrong, message in (
-        ([1, "1"], "all strings or all whole numbers"),
-        ([True, False], "not .'bool'"),
-        ([1.0], "float"),
-        (["a", "b", "a"], "'a' more than once"),
-        ("abc", "list of class names"),
-        (7, "list of class names"),
-    ):
-        with pytest.raises(DataError, match=message):
-            checked_classes(wrong)
-
-
 def test_changed_weights_are_refused(folder):
     def change(tensors):
         tensors["head.linear.bias"][0] += 1e-3
@@ -225,7 +211,7 @@ def test_an_own_module_is_saved_and_must_be_given_again(tmp_path, pictures):
     saved.save_pretrained(tmp_path)
     with pytest.raises(ConfigError, match=r"from_pretrained\(folder, trunk=Tied"):
         Embedder.from_pretrained(tmp_path)
-    loaded = Embedder.from_pretrained(tmp_path, trunk=Tied())
+    loaded = Embedder.from_pretrained(tmp_path, trunk=Renamed())
     assert torch.equal(loaded.embed(pictures), saved.embed(pictures))
     assert loaded.fingerprint() == saved.fingerprint()
     assert loaded.trunk.module.first.weight is loaded.trunk.module.second.weight
@@ -265,12 +251,11 @@ def test_saving_over_a_model_replaces_it_and_leaves_other_files(folder):
 
 
 def test_a_failed_write_leaves_the_old_model_whole(trained, folder, monkeypatch):
-    n_calls = 0
+    paths = []
 
     def full_disk(path, content):
-        nonlocal n_calls
-        n_calls += 1
-        if n_calls == 3:
+        paths.append(path)
+        if len(paths) == 3:
             raise OSError(28, "No space left on device")
         with path.open("wb") as file:
             return file.write(content)

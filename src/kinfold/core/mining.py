@@ -21,8 +21,8 @@ def multi_similarity_mining(sim: Float[Tensor, "n m"], pairs: Pairs, *, epsilon:
         negative (i, j) stays where s_ij > min over P_i of s_ip - epsilon
         positive (i, j) stays where s_ij < max over N_i of s_in + epsilon
 
-    Both use the pairs as given, not each other's result, and `sim` without margins. An anchor that keeps no positive or no
-    negative loses both; it still counts as a row of the loss.
+    Both use the pairs as given, not each other's result, and `sim` without margins. An anchor that keeps no pair of one
+    kind loses those of the other; it still counts as a row of the loss.
 
     Args:
         sim: similarity of row i to column j.
@@ -45,7 +45,7 @@ def multi_similarity_mining(sim: Float[Tensor, "n m"], pairs: Pairs, *, epsilon:
     most_alike = _row_extreme(s, pairs.negative, smallest=False)
     negative = pairs.negative & (s > least_alike - epsilon)
     positive = pairs.positive & (s < most_alike + epsilon)
-    has_both = positive.any(dim=1, keepdim=True) & negative.any(dim=1, keepdim=True)
+    has_both = positive.any(dim=1, keepdim=True) & negative.any(dim=1, keepdim=True)  # one side alone remains by rounding only
     return replace(pairs, positive=positive & has_both, negative=negative & has_both)
 
 

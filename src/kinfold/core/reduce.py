@@ -62,7 +62,6 @@ def masked_logsumexp(
         keep = keep & (weight > 0)
         x = x + at_least_float32(weight).masked_fill(~keep, 1.0).log()
     peak = x.detach().masked_fill(~keep, -torch.inf).amax(dim=dim, keepdim=True)
-    peak = torch.where(peak == -torch.inf, 0.0, peak)
     total = (x - peak).masked_fill(~keep, -torch.inf).exp().sum(dim=dim)
     is_empty = ~keep.any(dim=dim)
     return (total.masked_fill(is_empty, 1.0).log() + peak.squeeze(dim)).masked_fill(is_empty, -torch.inf)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.atomic import write_text
+from kinfold.engine.checkpoint import load_checkpoint
 from kinfold.errors import ConfigError, DataError
 
 _PACKAGES = ("kinfold", "torch", "torchvision", "timm", "numpy", "Pillow", "lightning-fabric", "scikit-learn")
@@ -43,6 +44,10 @@ class Run:
         return self.folder / "model"
 
     @property
+    def _config_file(self) -> Path:
+        return self.folder / "config.json"
+
+    @property
     def log_file(self) -> Path:
         """One JSON object a line."""
         return self.folder / "log.jsonl"
@@ -50,27 +55,35 @@ class Run:
     def open(self, config: dict[str, Any]) -> bool:
         """Begin or go on: write the configuration and the environment, or check that they are those of the run found here.
 
+        A run that has not made one update yet is begun anew, whatever its configuration. `evaluation` and `run` may differ: they
+        change nothing that is trained.
+
         Returns:
             True if there is a checkpoint to resume from.
 
         Raises:
             ConfigError: the folder holds a run of another configuration; the message names the keys that differ.
         """
-        file = self.folder / "config.json"
         config = json.loads(json.dumps(config))
-        if file.exists():
-            differing = sorted(_differences(json.loads(file.read_text(encoding="utf-8")), config))
-            if differing:
+        if self._config_file.exists():
+            differing = sorted(_differences(_trained_by(self.config()), _trained_by(config)))
+            if differing and self._is_begun():
                 raise ConfigError(
                     f"{self.folder} holds a run of another configuration (differs in {', '.join(differing)}): "
                     "choose another run folder, or delete this one to start again."
                 )
+            if differing:
+                for file in (self.last, self.log_file):
+                    file.unlink(missing_ok=True)
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ConfigError(f"{self.folder} is not empty and holds no run: choose another run folder.")
-        else:
-            write_text(file, json.dumps(config, indent=2) + "\n")
+        write_text(self._config_file, json.dumps(config, indent=2) + "\n")
+        if not self.last.exists():
             write_text(self.folder / "environment.json", json.dumps(environment(), indent=2) + "\n")
         return self.last.exists()
+
+    def _is_begun(self) -> bool:
+        return self.last.exists() and load_checkpoint(self.last)["progress"]["step"] > 0
 
     def config(self) -> dict[str, Any]:
         """Return the resolved configuration.
@@ -78,10 +91,9 @@ class Run:
         Raises:
             DataError: there is none here.
         """
-        file = self.folder / "config.json"
-        if not file.exists():
+        if not self._config_file.exists():
             raise DataError(f"{self.folder} holds no run (no config.json): name a folder that `train` made.")
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(self._config_file.read_text(encoding="utf-8"))
 
     def log(self, row: dict[str, Any]) -> None:
         """Append one row."""
@@ -133,6 +145,10 @@ def environment() -> dict[str, Any]:
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }
+
+
+def _trained_by(config: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in ("evaluation", "run")}
 
 
 def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:

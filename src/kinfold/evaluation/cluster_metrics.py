@@ -49,6 +49,3 @@ def ami(label: Int[Tensor, " n"], cluster: Int[Tensor, " n"]) -> float:
 
 def _agreement(name: str, label: Int[Tensor, " n"], cluster: Int[Tensor, " n"]) -> float:
     return float(sklearn_function("metrics", name)(array_of(label), array_of(cluster), average_method="arithmetic"))
-
-
-CLUSTER_METRICS = {"nmi": nmi, "ami": ami}

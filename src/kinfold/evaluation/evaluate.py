@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -10,13 +9,14 @@ from torch import Tensor
 
 from kinfold.core.similarity import cosine
 from kinfold.errors import ConfigError, ShapeError, did_you_mean
-from kinfold.evaluation.cluster_metrics import CLUSTER_METRICS, cluster_codes
+from kinfold.evaluation.cluster_metrics import cluster_codes
 from kinfold.evaluation.compute import query_values, treat_empty
 from kinfold.evaluation.exclusion import SameItem
 from kinfold.evaluation.inputs import check_dimensions, embedding_of
 from kinfold.evaluation.labels import Label, codes_of
 from kinfold.evaluation.memory import bytes_of
-from kinfold.evaluation.metric_names import CLUSTERING, Metric, metrics_of
+from kinfold.evaluation.metric_names import Metric, metrics_of
+from kinfold.evaluation.metrics import CLUSTERING
 from kinfold.evaluation.precision import exact_products
 from kinfold.evaluation.scores import Scores
 from kinfold.evaluation.search import search_of
@@ -24,7 +24,6 @@ from kinfold.evaluation.spaces import function_of
 from kinfold.evaluation.typed import distinct, integers
 from kinfold.records import Similarity
 
-Empty = Literal["skip", "neg", "pos", "error"]
 EMPTY = ("skip", "neg", "pos", "error")
 
 
@@ -157,7 +156,7 @@ def score_levels(  # noqa: PLR0913 - the same settings as `score`, for several l
         >>> levels = {"kind": ["cat", "cat", "dog"], "order": ["pets", "pets", "pets"]}
         >>> found = score_levels([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], levels, metrics="recall_at_1")
         >>> [float(scores.metrics["recall_at_1"]) for scores in found.values()]
-        [0.5, 1.0]
+        [0.0, 1.0]
     """
     if not levels:
         raise ConfigError("levels is empty: name at least one label column.")
@@ -223,7 +222,7 @@ def _clustering(task: Task, chosen: list[Metric], *, normalised: bool) -> dict[s
     if not names:
         return {}
     cluster = cluster_codes(task.query, len(distinct(task.code)[0]), normalised=normalised)
-    return {name: CLUSTER_METRICS[name](task.code, cluster) for name in names}
+    return {name: CLUSTERING[name](task.code, cluster) for name in names}
 
 
 def _rows_of(mask: object, n: int, name: str) -> Int[Tensor, " k"]:

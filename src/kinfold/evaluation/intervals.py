@@ -1,6 +1,6 @@
 """Bootstrap intervals of a mean over queries, or over whole classes."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ def bootstrap_interval(
     value: Float[Tensor, " n"],
     group: Int[Tensor, " n"],
     *,
-    over: Literal["query", "class"] = "query",
+    over: str = "query",
     level: float = 0.95,
     seed: int = 0,
 ) -> Interval:
@@ -50,7 +50,7 @@ def bootstrap_interval(
         True
     """
     if over not in ("query", "class"):
-        raise ConfigError(f"over `{over}` is not known; {did_you_mean(str(over), ['query', 'class'])}")
+        raise ConfigError(f"over `{over}` is not known; {did_you_mean(over, ['query', 'class'])}")
     if isinstance(level, bool) or not 0 < level < 1:
         raise ConfigError(f"level is {level}, but must lie between 0 and 1, such as 0.95.")
     if over == "query":

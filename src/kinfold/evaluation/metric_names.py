@@ -10,11 +10,10 @@ from torch import Tensor
 
 from kinfold.errors import ConfigError, did_you_mean
 from kinfold.evaluation.cutoffs import cutoff, cutoffs
+from kinfold.evaluation.metrics import AT_K, METRICS, OVERALL
 from kinfold.evaluation.rank_record import Ranks
-from kinfold.evaluation.ranking_metrics import AT_K, OVERALL
 from kinfold.evaluation.search import Depth
 
-CLUSTERING = ("nmi", "ami")
 NEEDS_BEST = ("recall_at_k", "mrr")
 NEEDS_FIRST = ("precision_at_k", "r_precision", "map_at_r")
 
@@ -75,10 +74,10 @@ def depth_of(metrics: list[Metric]) -> Depth:
 def _named(name: str, ks: tuple[int, ...]) -> list[Metric]:
     if name in AT_K:
         return [Metric(f"{name[:-1]}{k}", name, k) for k in ks]
-    if name in OVERALL or name in CLUSTERING:
+    if name in METRICS:
         return [Metric(name, name)]
     match = re.fullmatch(r"(recall_at_|precision_at_)(-?\d+)", name)
     if match:
         k = cutoff(int(match[2]), name=f"metric `{name}`")
         return [Metric(f"{match[1]}{k}", f"{match[1]}k", k)]
-    raise ConfigError(f"metric `{name}` is not known; {did_you_mean(name, [*AT_K, *OVERALL, *CLUSTERING])}")
+    raise ConfigError(f"metric `{name}` is not known; {did_you_mean(name, METRICS)}")

@@ -1,9 +1,4 @@
-"""Ranks → one value for each query: recall, precision, average precision, reciprocal rank, nDCG; the mean over all orders of ties.
-
-Every function returns NaN for a query without a relevant item. Constant embeddings score exactly what a random order scores on average.
-"""
-
-from collections.abc import Callable
+"""Ranks → one value for each query: the mean over all orders of ties, NaN where nothing is relevant."""
 
 import torch
 from jaxtyping import Float, Int
@@ -26,8 +21,7 @@ def recall_at_k(ranks: Ranks, k: int) -> Float[Tensor, " n"]:
     best = ranks.best()
     cases, case, _ = distinct(torch.stack([best.above, best.tied, best.relevant_tied]), dim=1)
     above, tied, relevant = cases
-    hit = 1 - _miss(tied, relevant, torch.minimum((k - above).clamp_min(0), tied))
-    return _per_query(best, hit[case])
+    return _per_query(best, _hit(tied, relevant, torch.minimum((k - above).clamp_min(0), tied))[case])
 
 
 def precision_at_k(ranks: Ranks, k: int) -> Float[Tensor, " n"]:
@@ -95,14 +89,15 @@ def _inside(ranks: Ranks, end: Int[Tensor, " t"]) -> Float[Tensor, " t"]:
     return ((end - ranks.above).double() / ranks.tied).clamp(0, 1)
 
 
-def _miss(tied: Int[Tensor, " u"], relevant: Int[Tensor, " u"], drawn: Int[Tensor, " u"]) -> Float[Tensor, " u"]:
-    """Return the probability that `drawn` of `tied` items hold none of the relevant ones: C(tied - relevant, drawn) / C(tied, drawn)."""
+def _hit(tied: Int[Tensor, " u"], relevant: Int[Tensor, " u"], drawn: Int[Tensor, " u"]) -> Float[Tensor, " u"]:
+    """Return the probability that `drawn` of `tied` items hold a relevant one: 1 - C(tied - relevant, drawn) / C(tied, drawn)."""
     few, many = torch.minimum(relevant, drawn), torch.maximum(relevant, drawn)
     miss = torch.ones(len(tied), dtype=torch.float64)
     for j in range(int(few.max()) if len(few) else 0):
         factor = (tied - many - j).clamp_min(0).double() / (tied - j).clamp_min(1)
         miss = torch.where(j < few, miss * factor, miss)
-    return miss
+    # With one draw, or one relevant item, the fraction itself: 1 - (1 - p) would round.
+    return torch.where(few == 1, many.double() / tied, 1 - miss)
 
 
 def _precision_sum(ranks: Ranks, end: Int[Tensor, " t"]) -> Float[Tensor, " n"]:
@@ -123,13 +118,3 @@ def _precision_sum(ranks: Ranks, end: Int[Tensor, " t"]) -> Float[Tensor, " n"]:
     many = (spread + slope * (reached - ranks.above)) / tied
     one = (ranks.relevant_above + 1) / (above + 1)
     return _per_query(ranks, torch.where(tied > 1, many, one).masked_fill(last <= ranks.above, 0.0))
-
-
-AT_K: dict[str, Callable[[Ranks, int], Tensor]] = {"recall_at_k": recall_at_k, "precision_at_k": precision_at_k}
-OVERALL: dict[str, Callable[[Ranks], Tensor]] = {
-    "r_precision": r_precision,
-    "map_at_r": map_at_r,
-    "map": average_precision,
-    "mrr": reciprocal_rank,
-    "ndcg": ndcg,
-}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -37,7 +36,7 @@ class Scores:
     skipped: Int[Tensor, " u"]
     settings: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
 
-    def interval(self, name: str, over: Literal["query", "class"] = "query", level: float = 0.95, seed: int = 0) -> Interval:
+    def interval(self, name: str, over: str = "query", level: float = 0.95, seed: int = 0) -> Interval:
         """Return the bootstrap interval of a metric, drawing queries or whole classes again (see `bootstrap_interval`)."""
         return bootstrap_interval(self.values_of(name), self.label, over=over, level=level, seed=seed)
 
@@ -81,9 +80,7 @@ class Scores:
         return f"{n} {'query' if n == 1 else 'queries'} scored{lone}"
 
 
-def difference_interval(
-    a: Scores, b: Scores, name: str, *, over: Literal["query", "class"] = "query", level: float = 0.95, seed: int = 0
-) -> Interval:
+def difference_interval(a: Scores, b: Scores, name: str, *, over: str = "query", level: float = 0.95, seed: int = 0) -> Interval:
     """Return the bootstrap interval of the mean difference a - b on the same queries (paired: shared difficulty cancels).
 
     Raises:

@@ -105,6 +105,11 @@ def _euclidean(gallery: Float[Tensor, "m d"]) -> Space:
 
 
 def _check_overflow(query: Tensor, gallery: Tensor, dtype: torch.dtype) -> None:
-    largest = float(query.abs().max()) * float(gallery.abs().max()) * query.shape[1] * 4
-    if not largest < torch.finfo(dtype).max:
+    product = _largest(query) * _largest(gallery) * query.shape[1]
+    if not 4 * product < torch.finfo(dtype).max:
         raise DataError(f"products of these embeddings overflow {dtype}: scale them down, or pass them as float64.")
+
+
+def _largest(x: Float[Tensor, "n d"]) -> float:
+    low, high = torch.aminmax(x)
+    return max(-float(low), float(high))

@@ -152,8 +152,8 @@ class QueryBlock:
             if low < high:
                 tile[row[low:high].to(tile.device), (column[low:high] - start).to(tile.device)] = -torch.inf
         if self.grid.exclude is not None:
-            rows = self.grid.query.order[self.first : self.first + self.size]
-            columns = self.grid.gallery.order[start : start + tile.shape[1]]
+            rows = self.grid.query.order[self.first : self.first + self.size].cpu()
+            columns = self.grid.gallery.order[start : start + tile.shape[1]].cpu()
             tile.masked_fill_(check_mask(self.grid.exclude(rows, columns), *tile.shape).to(tile.device), -torch.inf)
         return tile
 

@@ -97,7 +97,7 @@ def _refuse_class_scores(made: "Trunk") -> None:
     if isinstance(last, nn.Linear) and last.out_features == made.n_features == 1000:
         raise ConfigError(
             f"trunk `{made.name}` ends in a classifier: its 1000 outputs are class scores, not features. Replace that layer by "
-            "torch.nn.Identity(), or pass n_features=1000 if this is meant."
+            "torch.nn.Identity(), or make it with trunk(module, n_features=1000) if this is meant."
         )
 
 

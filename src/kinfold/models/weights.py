@@ -1,7 +1,6 @@
 """A model on disk: one folder of safetensors and JSON, checked when read; nothing in it is executed."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from kinfold.atomic import atomic_path
 from kinfold.errors import ConfigError, DataError
 from kinfold.models.card import model_card
+from kinfold.models.class_names import checked_class_names
 from kinfold.settings import Settings
 
 FORMAT_VERSION = 1
@@ -60,7 +60,7 @@ class SavedModel:
 
 
 def write(saved: SavedModel, folder: str | PathLike[str], *, card: Mapping[str, object]) -> None:
-    """Write all files beside their places, then move them in: weights first, configuration last, so that a mixture shows.
+    """Write all files beside their places, then move them in, the weights last: their fingerprint shows a mixture.
 
     Raises:
         ConfigError: the card has unknown entries, or the tensors mix floating-point types.
@@ -75,7 +75,7 @@ def write(saved: SavedModel, folder: str | PathLike[str], *, card: Mapping[str, 
     config = saved.config.model_dump()
     files = {
         WEIGHTS: save(tensors, metadata={"format": "pt"}),
-        LABELS: _json({"classes": checked_classes(saved.classes)}),
+        LABELS: _json({"classes": checked_class_names(saved.classes)}),
         CARD: model_card(config, saved.classes, card).encode(),
         CONFIG: _json(config),
     }
@@ -106,7 +106,7 @@ def read(folder: str | PathLike[str]) -> SavedModel:
         tensors = load_file(folder / WEIGHTS)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{str(folder / WEIGHTS)!r} is broken: {error}. Copy the folder again.") from error
-    return SavedModel(config, tensors, checked_classes(labels["classes"]))
+    return SavedModel(config, tensors, checked_class_names(labels["classes"]))
 
 
 def fill(module: nn.Module, saved: SavedModel, folder: str | PathLike[str]) -> None:
@@ -130,26 +130,6 @@ def fill(module: nn.Module, saved: SavedModel, folder: str | PathLike[str]) -> N
             got, wanted = (f"{tuple(t.shape)} {t.dtype}" for t in (tensor, own[name]))
             raise DataError(f"{where}: `{name}` is {got}, but the configuration asks for {wanted}.")
     module.load_state_dict(dict(saved.tensors))
-
-
-def checked_classes(classes: object) -> list[str] | list[int] | None:
-    """Return class names as plain strings or plain whole numbers, which JSON keeps exactly.
-
-    Raises:
-        DataError: other types, both kinds at once, or a name that comes twice.
-    """
-    if classes is None:
-        return None
-    if isinstance(classes, str | bytes | Mapping) or not hasattr(classes, "__iter__"):
-        raise DataError(f"`classes` is {classes!r}: it must be a list of class names.")
-    plain = [name.item() if hasattr(name, "item") else name for name in classes]  # pyright: ignore[reportGeneralTypeIssues]
-    if not (all(type(name) is str for name in plain) or all(type(name) is int for name in plain)):
-        raise DataError(
-            f"`classes` must be all strings or all whole numbers, not {sorted({type(name).__name__ for name in plain})}."
-        )
-    if len(set(plain)) != len(plain):
-        raise DataError(f"`classes` names {Counter(plain).most_common(1)[0][0]!r} more than once.")
-    return plain
 
 
 def _float_types(tensors: Mapping[str, Tensor]) -> list[torch.dtype]:
@@ -185,12 +165,11 @@ def _json(values: Mapping[str, object]) -> bytes:
     return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _replace_together(folder: Path, files: dict[str, bytes]) -> None:
-    """Move files into a folder, in their order, only after all are written beside their places."""
+def _replace_together(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Move files into a folder only after all are written beside their places; the first file moves last."""
     try:
         with ExitStack() as places:
-            # The stack is left from its end, so the file that moves first is entered last.
-            waiting = {name: places.enter_context(atomic_path(folder / name)) for name in reversed(files)}
+            waiting = {name: places.enter_context(atomic_path(folder / name)) for name in files}
             for name, content in files.items():
                 waiting[name].write_bytes(content)
     except FileExistsError:

@@ -1,0 +1,201 @@
+"""From a table of images to a finished model: what is trained on, what is kept, what is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import kinfold
+from kinfold.engine.watch import NoWatch
+from kinfold.losses import multi_similarity, proxy_anchor
+
+SMALL = {
+    "batches": {"batch_size": 12, "images_per_class": 3, "crop_scale": (0.9, 1.0)},
+    "optimizer": {"learning_rate": 1e-3, "proxies": {"learning_rate": 1e-2}},
+    "schedule": {"kind": "cosine"},
+}
+
+
+def recipe(**changes) -> kinfold.Recipe:
+    return kinfold.Recipe(**{**SMALL, "train": {"epochs": 2, "log_every": 1}, **changes})
+
+
+def embedder() -> kinfold.Embedder:
+    return kinfold.Embedder("convnet", dim=16, size=24, seed=3)
+
+
+def proxies(table) -> kinfold.Proxies:
+    return kinfold.Proxies(proxy_anchor, table.of_split("train").n_classes, 16)
+
+
+@pytest.fixture
+def table(tiny_photos):
+    return kinfold.read_table(tiny_photos)
+
+
+def test_the_whole_line_from_table_to_loaded_model(table, tmp_path):
+    trained = kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe(train={"epochs": 6}))
+    scores = kinfold.evaluate(trained.embedder, table.of_split("test"))
+    assert list(scores) == ["label", "kind"]
+    assert scores["label"].metrics["recall_at_1"] >= 0.75, "two classes never trained on; chance is 7 in 15"
+    loaded = kinfold.Embedder.from_pretrained(trained.run.model)
+    paths = [table.image_path(row) for row in range(5)]
+    assert torch.equal(loaded.embed(paths), trained.embedder.embed(paths))
+    assert loaded.classes == list(table.of_split("train").classes)
+    card = (trained.run.model / "README.md").read_text()
+    assert "48 images of 6 classes" in card
+
+
+def test_pair_losses_train_too(table, tmp_path):
+    trained = kinfold.fit(table, embedder(), kinfold.Pairwise(multi_similarity), run=tmp_path / "run", recipe=recipe())
+    assert "pairs" in trained.run.rows()[0]
+
+
+def test_no_class_of_the_test_split_reaches_training(table, tmp_path):
+    seen = set()
+
+    class Look(NoWatch):
+        def tick(self, tick):
+            seen.add(tick.progress.step)
+
+    rows = table.split_rows("test")
+    broken = replace(table, path=tuple("gone.png" if row in set(rows.tolist()) else path for row, path in enumerate(table.path)))
+    kinfold.fit(broken, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe(), watch=Look())
+    assert max(seen) == 2 * (48 // 12), "an epoch is n_images // batch_size batches"
+
+
+def test_held_out_classes_choose_the_best_epoch(table, tmp_path):
+    held = kinfold.hold_out_classes(table, every=3)
+    trained = kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "run", recipe=recipe(train={"epochs": 3}))
+    assert len(trained.progress.evaluations) == 3
+    best = trained.progress.best_epoch
+    values = [row["val/recall_at_1"] for row in trained.progress.evaluations]
+    assert values.index(max(values)) == best
+    val = kinfold.evaluate(kinfold.Embedder.from_pretrained(trained.run.model), held.of_split("val"))["label"]
+    assert val.metrics["recall_at_1"] == pytest.approx(max(values))
+
+
+def test_classes_on_both_sides_are_refused_unless_allowed(table, tmp_path):
+    leaky = replace(table, label=("class 0", *table.label[1:-1], "class 0"), levels={})
+    with pytest.raises(kinfold.DataError, match="both train and test: 'class 0'"):
+        kinfold.fit(leaky, embedder(), proxies(leaky), run=tmp_path / "run", recipe=recipe())
+    kinfold.fit(leaky, embedder(), proxies(leaky), run=tmp_path / "run", recipe=recipe(allow_shared_classes=True))
+
+
+def test_an_objective_for_another_number_of_classes_is_refused(table, tmp_path):
+    with pytest.raises(kinfold.ShapeError, match="made for 7 classes but the training split has 6"):
+        kinfold.fit(table, embedder(), kinfold.Proxies(proxy_anchor, 7, 16), run=tmp_path / "run", recipe=recipe())
+
+
+def test_one_class_cannot_be_trained_on(table, tmp_path):
+    one = table.subset([row for row in range(len(table)) if table.label[row] == "class 0"])
+    with pytest.raises(kinfold.DataError, match=r"has 1 class\(es\): at least 2"):
+        kinfold.fit(one, embedder(), proxies(one), run=tmp_path / "run", recipe=recipe())
+
+
+def test_a_run_goes_on_only_with_the_same_images_and_recipe(table, tmp_path):
+    kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
+    with pytest.raises(kinfold.ConfigError, match="differs in `recipe.train.epochs`"):
+        kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe(train={"epochs": 3, "log_every": 1}))
+    fewer = table.subset(np.arange(1, len(table)))
+    with pytest.raises(kinfold.ConfigError, match="differs in `data_fingerprint`"):
+        kinfold.fit(fewer, embedder(), proxies(fewer), run=tmp_path / "run", recipe=recipe())
+
+
+def broken_copy(table, tmp_path: Path, content: bytes):
+    for row in range(len(table)):
+        target = tmp_path / table.path[row]
+        target.write_bytes(content if row == 10 else table.image_path(row).read_bytes())
+    return replace(table, root=tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"not an image", b"\x89PNG\r\n\x1a\n broken"])
+def test_a_broken_image_stops_with_its_name_or_is_skipped_and_counted(table, tmp_path, content):
+    broken = broken_copy(table, tmp_path, content)
+    with pytest.raises(kinfold.DataError, match=r"1_2\.png"):
+        kinfold.fit(broken, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
+    skipping = recipe(batches={**SMALL["batches"], "on_broken": "skip"})
+    trained = kinfold.fit(broken, embedder(), proxies(table), run=tmp_path / "skipped", recipe=skipping)
+    left_out = json.loads((trained.run.folder / "metrics.json").read_text())["left_out"]
+    assert [Path(name).name for name in left_out] == ["1_2.png"]
+
+
+@pytest.mark.parametrize("labels", [list("abcdef"), [2**24 + i for i in range(6)], [2**53 + i for i in range(6)], [2**70 + i for i in range(6)]])
+def test_labels_of_any_kind_stay_apart(tiny_photos, tmp_path, labels):
+    paths = [str(tiny_photos / f"{number}_{copy}.png") for number in range(6) for copy in range(8)]
+    column = [labels[number] for number in range(6) for copy in range(8)]
+    table = kinfold.read_table({"path": paths, "label": column, "split": ["train"] * 32 + ["test"] * 16})
+    assert table.n_classes == 6
+    trained = kinfold.fit(table, embedder(), kinfold.Proxies(proxy_anchor, 4, 16), run=tmp_path / "run", recipe=recipe())
+    assert kinfold.Embedder.from_pretrained(trained.run.model).classes == labels[:4]
+    scores = kinfold.evaluate(trained.embedder, table.of_split("test"))["label"]
+    assert [row["label"] for row in scores.per_class()] == labels[4:]
+
+
+def test_the_callers_generators_are_left_alone(table, tmp_path):
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert (before[1] == np.random.get_state()[1]).all()
+
+
+def test_two_runs_of_one_seed_are_equal_and_another_seed_differs(table, tmp_path):
+    def weights(name, seed=0):
+        trained = kinfold.fit(table, embedder(), proxies(table), run=tmp_path / name, recipe=recipe(seed=seed))
+        return trained.embedder.fingerprint()
+
+    assert weights("a") == weights("b") != weights("c", seed=1)
+
+
+def test_a_killed_run_ends_with_the_same_model_and_numbers(table, tmp_path):
+    class Killed(Exception):
+        pass
+
+    class KillAt(NoWatch):
+        def tick(self, tick):
+            if tick.progress.step == 6:
+                raise Killed
+
+    each_step = recipe(train={"epochs": 3, "log_every": 1, "checkpoint_steps": 2}, batches={**SMALL["batches"], "color_jitter": 0.3})
+    held = kinfold.hold_out_classes(table, every=3)
+    whole = kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "whole", recipe=each_step)
+    with pytest.raises(Killed):
+        kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "killed", recipe=each_step, watch=KillAt())
+    resumed = kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "killed", recipe=each_step)
+    assert resumed.embedder.fingerprint() == whole.embedder.fingerprint()
+    assert resumed.progress.evaluations == whole.progress.evaluations
+    speed = ("images_per_second", "wait_share", "time")
+    rows = [[{k: v for k, v in row.items() if k not in speed} for row in run.rows()] for run in (resumed.run, whole.run)]
+    assert rows[0] == rows[1]
+
+
+def test_flags_of_queries_and_gallery_decide_who_searches_whom(table):
+    n = len(table)
+    flagged = replace(table, is_query=np.arange(n) % 2 == 0, is_gallery=np.arange(n) % 2 == 1)
+    scores = kinfold.evaluate(embedder(), flagged.of_split("test"))["label"]
+    assert (scores.settings["n_queries"], scores.settings["n_gallery"]) == (8, 8)
+
+
+def test_an_image_of_every_mode_trains(tmp_path):
+    modes = ["RGB", "L", "1", "P", "RGBA", "LA", "CMYK", "I;16"]
+    rows = {"path": [], "label": []}
+    random = np.random.default_rng(0)
+    for number in range(3):
+        for mode in modes:
+            grey = Image.fromarray(random.integers(0, 255, (24, 24), dtype=np.uint8))
+            if mode == "I;16":
+                image = Image.fromarray(np.asarray(grey, dtype=np.uint16) * 257)
+            else:
+                image = grey.convert("RGB").convert(mode) if mode != "LA" else grey.convert("LA")
+            name = f"{number}_{mode.replace(';', '')}.{'tif' if mode in ('CMYK', 'I;16') else 'png'}"
+            image.save(tmp_path / name)
+            rows["path"].append(str(tmp_path / name))
+            rows["label"].append(f"class {number}")
+    table = kinfold.read_table(rows)
+    objective = kinfold.Proxies(proxy_anchor, 3, 16)
+    trained = kinfold.fit(table, embedder(), objective, run=tmp_path / "run", recipe=recipe())
+    assert trained.progress.step == 2 * (24 // 12)
