@@ -130,9 +130,9 @@ def bare(x: Tensor) -> Tensor:
 
 def accuracy_calculator() -> Callable[[Tensor, Tensor], object]:
     """Return pytorch-metric-learning's evaluation; its own blocked search in torch, so that nothing needs faiss."""
-    from pytorch_metric_learning.distances import CosineSimilarity  # noqa: PLC0415 - a development dependency
-    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator  # noqa: PLC0415 - as above
-    from pytorch_metric_learning.utils.inference import CustomKNN  # noqa: PLC0415 - as above
+    from pytorch_metric_learning.distances import CosineSimilarity
+    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+    from pytorch_metric_learning.utils.inference import CustomKNN
 
     calculator = AccuracyCalculator(
         include=("precision_at_1", "r_precision", "mean_average_precision_at_r"),
@@ -178,7 +178,7 @@ def resident(field: str) -> int:
     """Return the current (VmRSS) or largest (VmHWM) resident memory in bytes; asking for the current one resets the largest."""
     status = Path("/proc/self/status")
     if not status.exists():
-        import resource  # noqa: PLC0415 - only where /proc is missing
+        import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     if field == "VmRSS":

@@ -56,7 +56,7 @@ def imports_of(file: Path) -> list[str]:
 
 
 def is_allowed(part: str, module: str) -> bool:
-    top = module.split(".")[0]
+    top = module.split(".", maxsplit=1)[0]
     if top == part or top in RECORDS:
         return True
     allowed = LAYERS[part]
@@ -134,7 +134,9 @@ def test_tables_equal_folders():
 def test_every_source_file_in_the_pure_and_stateful_parts_has_a_test_of_its_name_or_a_contract():
     tests = {file.stem.removeprefix("test_") for file in Path(__file__).parent.rglob("test_*.py")}
     parts = ("images", "models", "engine", "evaluation")
-    own_names = [file for file in chain.from_iterable((SOURCE / part).glob("*.py") for part in parts) if file.name != "__init__.py"]
+    own_names = [
+        file for file in chain.from_iterable((SOURCE / part).glob("*.py") for part in parts) if file.name != "__init__.py"
+    ]
     share = sum(file.stem in tests for file in own_names) / len(own_names)
     assert share >= 0.5, f"only {share:.0%} of the files have a test of their name"
 
@@ -143,6 +145,6 @@ def test_every_source_file_in_the_pure_and_stateful_parts_has_a_test_of_its_name
 def test_the_library_touches_no_global_state(file):
     text = file.read_text(encoding="utf-8")
     assert ".cuda()" not in text
-    assert "np.random.seed" not in text
-    if file.name != "train.py" and "seeding" not in file.stem:
+    if file.name not in ("train.py", "seeding.py"):  # both put the callers' generators back
+        assert "random.seed(" not in text
         assert "manual_seed(" not in text.replace("Generator().manual_seed(", "").replace(").manual_seed(", "")

@@ -16,7 +16,9 @@ def config(tmp_path, text="", overrides=("data.root=photos",)):
 
 
 def test_overrides_go_over_the_file_and_the_file_over_the_defaults(tmp_path):
-    found = config(tmp_path, "[train]\nepochs = 3\nclip_norm = 2.0\n", ["data.root=photos", "train.epochs=5", "model.pool=avg+max"])
+    found = config(
+        tmp_path, "[train]\nepochs = 3\nclip_norm = 2.0\n", ["data.root=photos", "train.epochs=5", "model.pool=avg+max"]
+    )
     assert (found.train.epochs, found.train.clip_norm, found.model.pool, found.model.dim) == (5, 2.0, "avg+max", 128)
     assert found.run.replace("\\", "/") == "runs/birds"
 
@@ -34,7 +36,11 @@ def test_overrides_go_over_the_file_and_the_file_over_the_defaults(tmp_path):
     ],
 )
 def test_override_values_are_toml_or_text(tmp_path, override, value):
-    found = config(tmp_path, "", ["data.root=photos", override]) if not override.endswith("1234") else config(tmp_path, "", ['data.root="1234"'])
+    found = (
+        config(tmp_path, "", ["data.root=photos", override])
+        if not override.endswith("1234")
+        else config(tmp_path, "", ['data.root="1234"'])
+    )
     section, key = override.split("=")[0].split(".")
     assert getattr(getattr(found, section), key) == value
 
@@ -81,7 +87,10 @@ def test_a_missing_file_is_named(tmp_path):
         ({"name": "pairwise", "loss": "contrastive", "miner": "multi_similarty"}, "did you mean `multi_similarity"),
         ({"name": "pairwise", "loss": "contrastive", "pick": "semi_hard"}, "goes with a triplet loss, not with 'contrastive'"),
         ({"name": "pairwise", "loss": "triplet", "pick": "semihard"}, "did you mean `semi_hard`"),
-        ({"name": "pairwise", "loss": "triplet", "pick": "batch_hard", "pick_options": {"k": 1}}, "`objective.pick_options.k` is not known"),
+        (
+            {"name": "pairwise", "loss": "triplet", "pick": "batch_hard", "pick_options": {"k": 1}},
+            "`objective.pick_options.k` is not known",
+        ),
     ],
 )
 def test_names_become_objects_or_an_error_with_the_nearest_name(settings, message):

@@ -124,7 +124,9 @@ def test_a_broken_image_stops_with_its_name_or_is_skipped_and_counted(table, tmp
     assert [Path(name).name for name in left_out] == ["1_2.png"]
 
 
-@pytest.mark.parametrize("labels", [list("abcdef"), [2**24 + i for i in range(6)], [2**53 + i for i in range(6)], [2**70 + i for i in range(6)]])
+@pytest.mark.parametrize(
+    "labels", [list("abcdef"), [2**24 + i for i in range(6)], [2**53 + i for i in range(6)], [2**70 + i for i in range(6)]]
+)
 def test_labels_of_any_kind_stay_apart(tiny_photos, tmp_path, labels):
     paths = [str(tiny_photos / f"{number}_{copy}.png") for number in range(6) for copy in range(8)]
     column = [labels[number] for number in range(6) for copy in range(8)]
@@ -160,7 +162,9 @@ def test_a_killed_run_ends_with_the_same_model_and_numbers(table, tmp_path):
             if tick.progress.step == 6:
                 raise Killed
 
-    each_step = recipe(train={"epochs": 3, "log_every": 1, "checkpoint_steps": 2}, batches={**SMALL["batches"], "color_jitter": 0.3})
+    each_step = recipe(
+        train={"epochs": 3, "log_every": 1, "checkpoint_steps": 2}, batches={**SMALL["batches"], "color_jitter": 0.3}
+    )
     held = kinfold.hold_out_classes(table, every=3)
     whole = kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "whole", recipe=each_step)
     with pytest.raises(Killed):

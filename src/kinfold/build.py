@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def build_table(config: Config) -> "Table":
     """Read the table and hold out validation classes where the configuration asks for it."""
-    from kinfold.data.splits import hold_out_classes
     from kinfold.data.read import read_table
+    from kinfold.data.splits import hold_out_classes
 
     table = read_table(config.data.root)
     every = config.data.hold_out_every
@@ -78,7 +78,9 @@ def _loss(settings: ObjectiveSettings, dim: int) -> Callable[..., Any]:
         return loss
     parameters = inspect.signature(function).parameters
     if "pick" not in parameters:
-        raise ConfigError(f"`objective.pick` = {settings.pick!r} goes with a triplet loss, not with {settings.loss!r}: remove it.")
+        raise ConfigError(
+            f"`objective.pick` = {settings.pick!r} goes with a triplet loss, not with {settings.loss!r}: remove it."
+        )
     own = {}
     if settings.pick == "semi_hard":  # its window is the loss's margin
         own["margin"] = settings.loss_options.get("margin", parameters["margin"].default)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from kinfold.errors import Interrupted, KinfoldError, TrainingError, did_you_mean
 
@@ -13,7 +14,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 EPILOG = "Exit codes: 0 ok, 1 the run failed, 2 usage, configuration or data error, 130 stopped by Ctrl-C (saved)."
 
 
-class Commands(typer.core.TyperGroup):
+class Commands(TyperGroup):
     """A group that names the nearest command to a misspelt one, and turns known errors into one message and an exit code."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -64,7 +65,7 @@ def train(
 
 
 @app.command()
-def evaluate(  # noqa: PLR0913 (a command's options are its parameters)
+def evaluate(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
     target: Annotated[str, typer.Argument(help="A run folder, a model folder, a trunk's name, or a file of embeddings.")],
     table: Table = None,
     split: Split = None,

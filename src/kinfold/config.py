@@ -27,10 +27,10 @@ class DataSettings(Settings):
     """
 
     root: str
-    size: int | None = Field(None, ge=8)
+    size: int | None = Field(default=None, ge=8)
     resize: Literal["crop", "squash"] | None = None
-    crop_ratio: float | None = Field(None, gt=0, le=1)
-    hold_out_every: int | None = Field(None, ge=2)
+    crop_ratio: float | None = Field(default=None, gt=0, le=1)
+    hold_out_every: int | None = Field(default=None, ge=2)
 
 
 class ModelSettings(Settings):
@@ -46,7 +46,7 @@ class ModelSettings(Settings):
 
     trunk: str = "tf_efficientnet_lite0"
     pretrained: bool = True
-    dim: int | None = Field(128, ge=1)
+    dim: int | None = Field(default=128, ge=1)
     pool: str = "avg"
     layer_norm: bool = False
 
@@ -68,13 +68,13 @@ class ObjectiveSettings(Settings):
 
     name: Literal["proxy", "pairwise"] = "proxy"
     loss: str = "proxy_anchor"
-    loss_options: dict[str, Scalar] = {}
+    loss_options: dict[str, Scalar] = Field(default_factory=dict)
     similarity: str = "cosine"
     miner: str | None = None
-    miner_options: dict[str, Scalar] = {}
+    miner_options: dict[str, Scalar] = Field(default_factory=dict)
     pick: str | None = None
-    pick_options: dict[str, Scalar] = {}
-    lr_scale: float = Field(100.0, gt=0)
+    pick_options: dict[str, Scalar] = Field(default_factory=dict)
+    lr_scale: float = Field(default=100.0, gt=0)
 
 
 class EvaluationSettings(Settings):
@@ -124,7 +124,7 @@ class Config(Settings):
     train: LoopSettings = LoopSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
-    stage: dict[str, StageSettings] = {}
+    stage: dict[str, StageSettings] = Field(default_factory=dict)
     evaluation: EvaluationSettings = EvaluationSettings()
     allow_shared_classes: bool = False
 

@@ -13,7 +13,6 @@ from kinfold.errors import DataError, MissingExtraError, ShapeError
 Name = int | str
 SUFFIXES = (".npz", ".parquet")
 _LEVEL = "label."
-_MASKS = ("is_query", "is_gallery")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,9 @@ class EmbeddingTable:
     def __post_init__(self) -> None:
         """Refuse columns that do not fit the embeddings."""
         if self.embedding.ndim != 2 or self.embedding.dtype.kind != "f":
-            raise ShapeError(f"embeddings are {self.embedding.shape} of {self.embedding.dtype}: they must be (n, d) floating point.")
+            raise ShapeError(
+                f"embeddings are {self.embedding.shape} of {self.embedding.dtype}: they must be (n, d) floating point."
+            )
         for name, column in self._columns().items():
             if len(column) != len(self.embedding):
                 raise ShapeError(f"column `{name}` has {len(column)} rows, the embeddings have {len(self.embedding)}.")
@@ -96,15 +97,15 @@ def read_embeddings(file: str | Path) -> EmbeddingTable:
     missing = {"embedding", "label"} - columns.keys()
     if missing:
         raise DataError(f"{file} has no column {', '.join(sorted(missing))}; it has {', '.join(sorted(columns))}.")
-    masks = {name: columns[name].astype(bool) for name in _MASKS if name in columns}
-    texts = {name: tuple(columns[name].tolist()) for name in ("path", "split") if name in columns}
+    masks = {name: columns[name].astype(bool) for name in ("is_query", "is_gallery") if name in columns}
     return EmbeddingTable(
         embedding=columns["embedding"],
         label=_names(columns["label"]),
         item=columns.get("item"),
         levels={name.removeprefix(_LEVEL): _names(column) for name, column in columns.items() if name.startswith(_LEVEL)},
+        path=_texts(columns.get("path")),
+        split=_texts(columns.get("split")),
         **masks,
-        **texts,
     )
 
 
@@ -135,6 +136,10 @@ def _plain(name: str, column: Sequence[Name] | np.ndarray) -> np.ndarray:
 
 def _names(column: np.ndarray) -> tuple[Name, ...]:
     return tuple(column.tolist())
+
+
+def _texts(column: np.ndarray | None) -> tuple[str, ...]:
+    return () if column is None else tuple(column.tolist())
 
 
 def _read_npz(file: Path) -> dict[str, np.ndarray]:

@@ -18,7 +18,9 @@ from kinfold.models.embedder import Embedder
 from kinfold.records import Embedded
 
 
-def embed_table(embedder: Embedder, table: Table, *, batch_size: int = 64, workers: int = 0, precision: str = "32-true") -> Embedded:
+def embed_table(
+    embedder: Embedder, table: Table, *, batch_size: int = 64, workers: int = 0, precision: str = "32-true"
+) -> Embedded:
     """Embed every image of a table, in its order, with the preprocessing that belongs to the model.
 
     Args:
@@ -90,7 +92,7 @@ def with_columns(table: Table, embedding: torch.Tensor) -> EmbeddingTable:
     )
 
 
-def score_table(  # noqa: PLR0913 (the settings of `score`)
+def score_table(
     embeddings: EmbeddingTable,
     *,
     ks: Iterable[int] = (1, 2, 4, 8),

@@ -22,13 +22,13 @@ class BatchSettings(Settings):
         on_broken: `stop` at an unreadable image, or `skip` and count it.
     """
 
-    batch_size: int = Field(64, ge=1)
+    batch_size: int = Field(default=64, ge=1)
     sampler: Literal["m_per_class", "random"] = "m_per_class"
-    images_per_class: int = Field(4, ge=1)
+    images_per_class: int = Field(default=4, ge=1)
     crop_scale: tuple[float, float] = (0.4, 1.0)
     flip: bool = True
-    color_jitter: float = Field(0.0, ge=0, le=1)
-    workers: int = Field(0, ge=0)
+    color_jitter: float = Field(default=0.0, ge=0, le=1)
+    workers: int = Field(default=0, ge=0)
     on_broken: Literal["stop", "skip"] = "stop"
 
 
@@ -56,7 +56,7 @@ class Recipe(Settings):
     train: LoopSettings = LoopSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
-    stage: dict[str, StageSettings] = {}
+    stage: dict[str, StageSettings] = Field(default_factory=dict)
     allow_shared_classes: bool = False
 
     @property

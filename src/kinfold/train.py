@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -79,7 +79,7 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     recipe = recipe or Recipe()
     train, val = table.of_split("train"), table.of_split("val")
     _check(table, train, objective, recipe)
-    embedder.classes = list(train.classes)
+    embedder.classes = cast(Any, list(train.classes))
     batches = _training_batches(train, embedder, recipe)
     folder = Run(run)
     folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), "data_fingerprint": table_fingerprint(train, val)})

@@ -81,4 +81,6 @@ def test_state_goes_through_a_checkpoint():
     twin = optimizers(kind="adam")
     twin.load_state_dict(made.state_dict())
     state = twin.torch_optimizers[0].state_dict()["state"]
-    assert all(torch.equal(entry["exp_avg"], made.torch_optimizers[0].state_dict()["state"][i]["exp_avg"]) for i, entry in state.items())
+    assert all(
+        torch.equal(entry["exp_avg"], made.torch_optimizers[0].state_dict()["state"][i]["exp_avg"]) for i, entry in state.items()
+    )

@@ -38,7 +38,9 @@ def test_a_constant_embedding_scores_exactly_chance():
     found = ranks(torch.ones(33, 16), torch.ones(33, 16), label, label)
     values = {one.name: one.of(found)[0].item() for one in metrics_of(NAMES, 1)}
     assert values["recall_at_1"] == 3 / 33
-    assert [values[name] for name in ("precision_at_1", "precision_at_5", "r_precision")] == pytest.approx([3 / 33] * 3, abs=1e-15)
+    assert [values[name] for name in ("precision_at_1", "precision_at_5", "r_precision")] == pytest.approx(
+        [3 / 33] * 3, abs=1e-15
+    )
     assert values["recall_at_2"] == pytest.approx(1 - 30 * 29 / (33 * 32), abs=1e-15)
     assert values["recall_at_100"] == 1
 

@@ -98,6 +98,26 @@ def test_the_short_list_gives_the_values_of_the_full_count(coarse, monkeypatch):
     assert any(found is None for found in lists) is coarse
 
 
+def test_items_past_the_limit_of_a_short_list_are_reported_past_it_and_in_order():
+    x = torch.randn(1200, 6).double()
+    label = torch.arange(1200) // 30
+    for full, first in zip(*(list(one_search(x, label).ranks(depth)) for depth in (Depth("all"), Depth("first"))), strict=True):
+        near = full.above < 29
+        assert torch.equal(full.above[near], first.above[near])
+        assert torch.equal(full.tied[near], first.tied[near])
+        assert (first.above[~near] >= 29).all()
+        assert (first.tied >= first.relevant_tied).all()
+        same_query = first.query[1:] == first.query[:-1]
+        assert (first.above.diff()[same_query] > 0).all()
+
+
+def test_an_item_within_two_tie_groups_belongs_to_the_first():
+    eps = torch.finfo(torch.float32).eps
+    gallery = torch.tensor([[1.0], [1 - 3 * eps], [1 - 5 * eps], [0.5]])
+    found = ranks(torch.ones(1, 1), gallery, ["a"], ["a", "b", "a", "b"], similarity="dot")
+    assert entries(found) == [(0, 0, 2, 0, 1), (0, 2, 1, 1, 1)]
+
+
 def test_the_best_relevant_item_has_the_same_rank_at_every_depth():
     x, label = torch.randn(500, 3).mul(2).round(), torch.arange(500) % 40
     full, first, best = (
@@ -110,7 +130,9 @@ def test_the_best_relevant_item_has_the_same_rank_at_every_depth():
 def test_one_class_of_everything_is_ranked_within_a_small_budget():
     x, label = torch.randn(700, 4), torch.zeros(700, dtype=torch.long)
     for memory in (10**6, 10**8):
-        for part in one_search(x, label, memory).ranks(Depth("all")):
+        parts = list(one_search(x, label, memory).ranks(Depth("all")))
+        assert (len(parts) == 3) is (memory == 10**8)
+        for part in parts:
             assert (part.above + part.tied - part.relevant_above - part.relevant_tied == 0).all()
             assert (part.n_relevant == 699).all()
 

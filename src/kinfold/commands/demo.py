@@ -12,6 +12,7 @@ from kinfold.console import ConsoleWatch
 from kinfold.data.glyphs import write_glyphs
 from kinfold.data.table import Table
 from kinfold.embeddings import EmbeddingTable
+from kinfold.engine.settings import GroupSettings, LoopSettings, OptimizerSettings, ScheduleSettings
 from kinfold.evaluation.exclusion import SameItem
 from kinfold.evaluation.neighbours import nearest
 from kinfold.evaluation.scores import Scores
@@ -20,7 +21,7 @@ from kinfold.losses import proxy_anchor
 from kinfold.measure import embed_table, score_table, with_columns
 from kinfold.models.embedder import Embedder
 from kinfold.objectives.proxy import Proxies
-from kinfold.recipe import Recipe
+from kinfold.recipe import BatchSettings, Recipe
 from kinfold.reports.figures import Shown, draw_neighbours
 from kinfold.train import fit
 
@@ -32,10 +33,10 @@ N_ROWS, N_NEIGHBOURS = 10, 8
 def recipe(epochs: int) -> Recipe:
     """Return the demo's recipe, chosen on training characters that were held out."""
     return Recipe(
-        batches={"batch_size": 64, "images_per_class": 4, "crop_scale": (0.6, 1.0), "flip": False},
-        optimizer={"learning_rate": 3e-3, "proxies": {"learning_rate": 3e-2}},
-        schedule={"kind": "one_cycle"},
-        train={"epochs": epochs},
+        batches=BatchSettings(batch_size=64, images_per_class=4, crop_scale=(0.6, 1.0), flip=False),
+        optimizer=OptimizerSettings(learning_rate=3e-3, groups={"proxies": GroupSettings(learning_rate=3e-2)}),
+        schedule=ScheduleSettings(kind="one_cycle"),
+        train=LoopSettings(epochs=epochs),
     )
 
 
@@ -46,7 +47,9 @@ def demo_command(out: Path, *, epochs: int, as_json: bool) -> None:
     table = write_glyphs(out / "glyphs", size=SIZE)
     train, test = table.of_split("train"), table.of_split("test")
     scripts = ", ".join(str(name) for name in test.level_names("script"))
-    say(f"train: {len(train):,} images of {train.n_classes} characters; test: {len(test):,} images of {test.n_classes} in {scripts}")
+    say(
+        f"train: {len(train):,} images of {train.n_classes} characters; test: {len(test):,} images of {test.n_classes} in {scripts}"
+    )
     embedder = Embedder("convnet", DIM, size=SIZE)
     scores = {"raw pixels": _scores(with_columns(test, _pixels(test)))}
     scores["untrained network"] = _scores(with_columns(test, embed_table(embedder, test).embedding))

@@ -30,7 +30,9 @@ def load_model(target: str, *, size: int | None = None, resize: Literal["crop", 
             embedder.preprocessing = replace(embedder.preprocessing, resize=resize)
         return embedder
     if size is not None or resize is not None:
-        raise ConfigError("`size` and `resize` are for a trunk's name: a trained model keeps the preprocessing it was trained with.")
+        raise ConfigError(
+            "`size` and `resize` are for a trunk's name: a trained model keeps the preprocessing it was trained with."
+        )
     if is_run(folder):
         run = Run(folder)
         if not run.model.is_dir():

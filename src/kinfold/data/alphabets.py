@@ -42,7 +42,7 @@ class Face:
     @cached_property
     def characters(self) -> tuple[str, ...]:
         """The letters of `BLOCKS` that the face draws: in its character map, neither blank nor the placeholder."""
-        from matplotlib.ft2font import FT2Font  # noqa: PLC0415  # 0.3 s that only the demo needs
+        from matplotlib.ft2font import FT2Font  # 0.3 s that only the demo needs
 
         charmap = FT2Font(str(self.path)).get_charmap()
         letters = [
@@ -96,7 +96,7 @@ def script(character: str) -> str:
 
 def text_faces() -> tuple[Face, ...]:
     """Return the text faces of DejaVu and STIX that matplotlib ships, sorted by name."""
-    import matplotlib  # noqa: PLC0415  # only the demo needs it
+    import matplotlib  # only the demo needs it
 
     folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
     return tuple(Face(path) for path in sorted({path for pattern in FACES for path in folder.glob(pattern)}))

@@ -138,7 +138,7 @@ def _is_complete(folder: Path, settings: dict[str, object]) -> bool:
 
 
 def _matplotlib_version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415
+    from importlib.metadata import version
 
     return version("matplotlib")
 

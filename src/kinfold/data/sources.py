@@ -100,8 +100,8 @@ def _from_rows(numbered: Iterable[tuple[int, list[str]]], source: str) -> Column
 
 def _from_parquet(path: Path) -> Columns:
     try:
-        import pyarrow  # noqa: PLC0415  # optional
-        from pyarrow import parquet  # noqa: PLC0415
+        import pyarrow  # optional
+        from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("pyarrow", "parquet", f"reading {str(path)!r}") from error
     source = f"table {str(path)!r}"

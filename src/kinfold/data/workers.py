@@ -21,7 +21,7 @@ def started(loader: DataLoader) -> Iterator[Any]:
         return iter(loader)
     if not _forks(loader.multiprocessing_context) and hasattr(signal, "pthread_sigmask"):
         # Python starts its tracker with the first fresh process, and would let interrupts through again.
-        from multiprocessing.resource_tracker import ensure_running  # noqa: PLC0415 — POSIX only
+        from multiprocessing.resource_tracker import ensure_running
 
         ensure_running()
     with _interrupts_held():

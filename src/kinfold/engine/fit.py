@@ -86,7 +86,7 @@ def fit(
 class _Loop:
     """The parts of the loop that are about order, saving and logging."""
 
-    def __init__(self, model: nn.Module, objective: Objective, task: Task, settings: FitSettings, run: Run, watch: Watch):  # noqa: PLR0913
+    def __init__(self, model: nn.Module, objective: Objective, task: Task, settings: FitSettings, run: Run, watch: Watch):
         self.model, self.objective, self.task, self.run, self.watch = model, objective, task, run, watch
         self.settings, self.progress, self.stop, self.clock = settings.loop, Progress(), StopRequest(), Clock()
         self.n_batches = len(task.batches)
@@ -202,7 +202,9 @@ class _Loop:
     def _see(self, metrics: Mapping[str, float]) -> bool:
         progress, monitor = self.progress, self.settings.monitor
         if monitor not in metrics:
-            raise ConfigError(f"the monitored metric `{monitor}` is not among the validation metrics: {did_you_mean(monitor, metrics)}")
+            raise ConfigError(
+                f"the monitored metric `{monitor}` is not among the validation metrics: {did_you_mean(monitor, metrics)}"
+            )
         is_best = progress.see_evaluation(metrics[monitor])
         self.session.optimizers.see(metrics[monitor])
         row = {"epoch": progress.epoch, "step": progress.step, **{f"val/{name}": value for name, value in metrics.items()}}

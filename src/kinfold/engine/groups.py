@@ -33,7 +33,9 @@ def check_names(settings: OptimizerSettings, groups: Iterable[ParamGroup]) -> No
     known = [group.name for group in groups]
     for name in settings.groups:
         if name not in known:
-            raise ConfigError(f"`optimizer.{name}` is no parameter group of this model and objective: {did_you_mean(name, known)}")
+            raise ConfigError(
+                f"`optimizer.{name}` is no parameter group of this model and objective: {did_you_mean(name, known)}"
+            )
 
 
 def _groups_of(module: nn.Module, name: str) -> list[ParamGroup]:
@@ -56,9 +58,13 @@ def _check_apart(groups: list[ParamGroup]) -> None:
     names: set[str] = set()
     for group in groups:
         if group.name in names:
-            raise ConfigError(f"two parameter groups are named `{group.name}`: names must differ, the configuration goes by them.")
+            raise ConfigError(
+                f"two parameter groups are named `{group.name}`: names must differ, the configuration goes by them."
+            )
         names.add(group.name)
         for p in group.params:
             if id(p) in owner:
-                raise ConfigError(f"one parameter is in the groups `{owner[id(p)]}` and `{group.name}`: it would be trained twice.")
+                raise ConfigError(
+                    f"one parameter is in the groups `{owner[id(p)]}` and `{group.name}`: it would be trained twice."
+                )
             owner[id(p)] = group.name

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import nn
 
 from kinfold.engine.groups import check_names
 from kinfold.engine.schedules import Plateau, factor
@@ -46,6 +46,7 @@ class Optimizers:
         self._plateau = {name: Plateau(each) for name, each in self._schedule.items()}
         self._peak = {group.name: _peak(group, self._own[group.name], settings) for group in groups}
         self.torch_optimizers = _build(groups, self._own, self._peak, settings)
+        self._steppers: list[Any] = list(self.torch_optimizers)
 
     @property
     def parameters(self) -> list[nn.Parameter]:
@@ -53,8 +54,8 @@ class Optimizers:
         return [p for group in self.groups for p in group.params]
 
     def setup(self, fabric: Fabric) -> None:
-        """Let Fabric wrap the optimisers, which gives them its gradient scaling."""
-        self.torch_optimizers = [fabric.setup_optimizers(optimizer) for optimizer in self.torch_optimizers]
+        """Let Fabric make the steps, which gives them its gradient scaling."""
+        self._steppers = [fabric.setup_optimizers(optimizer) for optimizer in self.torch_optimizers]
 
     def freeze(self, epoch: int) -> None:
         """Switch gradients off for groups that are still frozen in this epoch, and on for the others."""
@@ -87,12 +88,12 @@ class Optimizers:
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        for optimizer in self.torch_optimizers:
-            optimizer.step()
+        for stepper in self._steppers:
+            stepper.step()
 
-    def gradients(self) -> list[Tensor]:
-        """Return the gradients that exist."""
-        return [p.grad for p in self.parameters if p.grad is not None]
+    def with_gradients(self) -> list[nn.Parameter]:
+        """Return the parameters that have a gradient now."""
+        return [p for p in self.parameters if p.grad is not None]
 
     def state_dict(self) -> dict[str, Any]:
         """Return what resuming needs."""

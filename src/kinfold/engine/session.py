@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
+from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_norm
 
 from kinfold.engine.groups import build_groups
 from kinfold.engine.optimizers import Optimizers, Span
@@ -100,14 +101,14 @@ class Session:
     def _step(self) -> None:
         """Clip, check and apply the gradients, then forget them."""
         loop, optimizers = self.settings.loop, self.optimizers
-        precision = self.fabric.strategy.precision
+        precision: Any = self.fabric.strategy.precision
         is_scaled = getattr(precision, "scaler", None) is not None
         if is_scaled:
             for optimizer in optimizers.torch_optimizers:
-                precision.unscale_gradients(optimizer.optimizer)
-        gradients = optimizers.gradients()
-        if gradients:
-            self._clip(gradients, loop.clip_norm, loop.clip_value)
+                precision.unscale_gradients(optimizer)
+        params = optimizers.with_gradients()
+        if params:
+            self._clip(params, loop.clip_norm, loop.clip_value)
             # Under float16 the scaler skips an update whose gradients overflow: that is its ordinary working.
             if not math.isfinite(self.last_norm) and not is_scaled:
                 raise TrainingError(
@@ -117,14 +118,13 @@ class Session:
         optimizers.step()
         optimizers.zero_grad()
 
-    def _clip(self, gradients: list[Tensor], norm: float | None, value: float | None) -> None:
+    def _clip(self, params: list[nn.Parameter], norm: float | None, value: float | None) -> None:
         if value is not None:
-            torch._foreach_clamp_min_(gradients, -value)
-            torch._foreach_clamp_max_(gradients, value)
-        total = torch.nn.utils.get_total_norm(gradients)
+            clip_grad_value_(params, value)
+        total = get_total_norm([p.grad for p in params if p.grad is not None])
         self.last_norm = float(total)
-        if norm is not None and self.last_norm > norm:
-            torch._foreach_mul_(gradients, norm / self.last_norm)
+        if norm is not None:
+            clip_grads_with_norm_(params, norm, total)
 
     def _count_inactive(self, embedding: Tensor) -> None:
         """Count a batch whose gradient at the embeddings is exactly zero: none of its pairs was active."""

@@ -10,7 +10,7 @@ from kinfold.settings import Settings
 OptimizerKind = Literal["adamw", "adam", "sgd", "rmsprop"]
 ScheduleKind = Literal["constant", "cosine", "step", "plateau", "one_cycle"]
 PRECISIONS = {"fp32": "32-true", "fp16": "16-mixed", "bf16": "bf16-mixed"}
-_LONG_PRECISIONS = {"32-true", "64-true", "16-mixed", "bf16-mixed", "bf16-true", "16-true"}
+_LONG_PRECISIONS = set(PRECISIONS.values())
 
 
 class ScheduleSettings(Settings):
@@ -30,13 +30,13 @@ class ScheduleSettings(Settings):
     """
 
     kind: ScheduleKind = "constant"
-    warmup_epochs: float = Field(0.0, ge=0)
-    final_factor: float = Field(0.0, ge=0, le=1)
-    rise: float = Field(0.3, gt=0, lt=1)
+    warmup_epochs: float = Field(default=0.0, ge=0)
+    final_factor: float = Field(default=0.0, ge=0, le=1)
+    rise: float = Field(default=0.3, gt=0, lt=1)
     milestones: tuple[float, ...] = ()
-    every_epochs: float | None = Field(None, gt=0)
-    gamma: float = Field(0.1, gt=0, lt=1)
-    patience: int = Field(4, ge=0)
+    every_epochs: float | None = Field(default=None, gt=0)
+    gamma: float = Field(default=0.1, gt=0, lt=1)
+    patience: int = Field(default=4, ge=0)
 
     @model_validator(mode="after")
     def _step_needs_its_places(self) -> "ScheduleSettings":
@@ -59,9 +59,9 @@ class GroupSettings(Settings):
     """
 
     kind: OptimizerKind | None = None
-    learning_rate: float | None = Field(None, ge=0)
-    weight_decay: float | None = Field(None, ge=0)
-    frozen_epochs: int = Field(0, ge=0)
+    learning_rate: float | None = Field(default=None, ge=0)
+    weight_decay: float | None = Field(default=None, ge=0)
+    frozen_epochs: int = Field(default=0, ge=0)
     schedule: ScheduleSettings | None = None
 
 
@@ -79,19 +79,21 @@ class OptimizerSettings(Settings):
     """
 
     kind: OptimizerKind = "adamw"
-    learning_rate: float = Field(1e-4, ge=0)
-    weight_decay: float = Field(1e-4, ge=0)
-    momentum: float = Field(0.9, ge=0, lt=1)
+    learning_rate: float = Field(default=1e-4, ge=0)
+    weight_decay: float = Field(default=1e-4, ge=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
     betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
-    groups: dict[str, GroupSettings] = {}
+    eps: float = Field(default=1e-8, gt=0)
+    groups: dict[str, GroupSettings] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
     def _tables_are_groups(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        inner = {key: value for key, value in values.items() if key not in cls.model_fields and isinstance(value, dict | GroupSettings)}
+        inner = {
+            key: value for key, value in values.items() if key not in cls.model_fields and isinstance(value, dict | GroupSettings)
+        }
         rest = {key: value for key, value in values.items() if key not in inner}
         return {**rest, "groups": {**rest.get("groups", {}), **inner}} if inner else values
 
@@ -107,7 +109,7 @@ class StageSettings(Settings):
 
     optimizer: OptimizerSettings | None = None
     schedule: ScheduleSettings | None = None
-    epochs: int | None = Field(None, ge=1)
+    epochs: int | None = Field(default=None, ge=1)
 
 
 class LoopSettings(Settings):
@@ -118,7 +120,7 @@ class LoopSettings(Settings):
         gradient_accumulation_steps: batches per update; the last window of an epoch may hold fewer and is averaged over those.
         clip_norm: largest norm of all gradients together; `None`: no limit.
         clip_value: largest absolute value of a gradient entry; `None`: no limit.
-        precision: `32-true`, `16-mixed`, `bf16-mixed`, … or short `fp32`, `fp16`, `bf16`.
+        precision: `32-true`, `16-mixed`, `bf16-mixed`, or short `fp32`, `fp16`, `bf16`; weights stay in float32.
         accelerator: `auto`, `cpu`, `cuda`, `mps`.
         frozen_batch_norm: keep the running statistics of batch normalisation as they are (their affine weights still train).
         monitor: the validation metric that chooses the best epoch, stops early and drives `plateau`.
@@ -129,19 +131,19 @@ class LoopSettings(Settings):
         checkpoint_minutes: minutes between two checkpoints inside an epoch; each epoch's end has its own.
     """
 
-    epochs: int = Field(10, ge=1)
-    gradient_accumulation_steps: int = Field(1, ge=1)
-    clip_norm: float | None = Field(None, gt=0)
-    clip_value: float | None = Field(None, gt=0)
+    epochs: int = Field(default=10, ge=1)
+    gradient_accumulation_steps: int = Field(default=1, ge=1)
+    clip_norm: float | None = Field(default=None, gt=0)
+    clip_value: float | None = Field(default=None, gt=0)
     precision: str = "32-true"
     accelerator: Literal["auto", "cpu", "cuda", "gpu", "mps"] = "auto"
     frozen_batch_norm: bool = False
     monitor: str = "recall_at_1"
-    early_stopping_patience: int | None = Field(None, ge=1)
-    evaluate_every: int = Field(1, ge=1)
-    log_every: int = Field(10, ge=1)
-    checkpoint_steps: int | None = Field(None, ge=1)
-    checkpoint_minutes: float = Field(5.0, gt=0)
+    early_stopping_patience: int | None = Field(default=None, ge=1)
+    evaluate_every: int = Field(default=1, ge=1)
+    log_every: int = Field(default=10, ge=1)
+    checkpoint_steps: int | None = Field(default=None, ge=1)
+    checkpoint_minutes: float = Field(default=5.0, gt=0)
 
     @field_validator("precision")
     @classmethod
@@ -164,4 +166,4 @@ class FitSettings(Settings):
     loop: LoopSettings = LoopSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
-    stages: dict[str, StageSettings] = {}
+    stages: dict[str, StageSettings] = Field(default_factory=dict)

@@ -56,11 +56,12 @@ def rank_rows(
     above, reached, found = counts or count_everywhere(job, high, low)
     if job.block.grid.exclude is not None:
         n_candidates = found.cpu()
-    # A group starts where the one before ends. Numbers past the limit are lower bounds and may have to be raised.
-    reached = reached.cummax(dim=1).values
-    above[:, 1:] = torch.maximum(above[:, 1:], reached[:, :-1])
-    reached = torch.maximum(reached, above + size[:, : opener.shape[1]])
+    size = size[:, : opener.shape[1]]
     before = size.cumsum(dim=1) - size
+    # A group starts where the one before ends. Numbers past the limit are lower bounds, which the second line puts in order.
+    above[:, 1:] = torch.maximum(above[:, 1:], reached[:, :-1])
+    above = (above - before).cummax(dim=1).values + before
+    reached = torch.maximum(reached, above + size)
     row, column = sim.isfinite().nonzero(as_tuple=True)
     g = group[row, column]
     numbers = torch.stack([row, above[row, g], reached[row, g] - above[row, g], before[row, g], size[row, g]]).cpu()

@@ -1,0 +1,1 @@
+"""From any image source to a model's input."""

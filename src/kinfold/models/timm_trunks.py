@@ -40,7 +40,7 @@ def timm_trunk(name: str, *, pretrained: bool, size: int | None, pooled: bool) -
 
 
 def _check_name(name: str) -> None:
-    import timm  # noqa: PLC0415
+    import timm
 
     known = timm.list_models()
     if name.split(".", maxsplit=1)[0] in known:
@@ -51,7 +51,7 @@ def _check_name(name: str) -> None:
 
 
 def _create(name: str, *, pretrained: bool, size: int | None) -> nn.Module:
-    import timm  # noqa: PLC0415
+    import timm
 
     offline = pretrained and name in OFFLINE
     settings = timm.get_pretrained_cfg(name.split(".", maxsplit=1)[0])
@@ -81,7 +81,7 @@ def _why_not(name: str, error: Exception, *, pretrained: bool, size: int | None)
 
 
 def _preprocessing(module: nn.Module, size: int | None) -> Preprocessing:
-    from timm.data.config import resolve_model_data_config  # noqa: PLC0415
+    from timm.data.config import resolve_model_data_config
 
     config = resolve_model_data_config(module)
     return Preprocessing(

@@ -66,7 +66,7 @@ def write(saved: SavedModel, folder: str | PathLike[str], *, card: Mapping[str, 
         ConfigError: the card has unknown entries, or the tensors mix floating-point types.
         DataError: the classes cannot be kept exactly, or the folder is a file.
     """
-    from safetensors.torch import save  # noqa: PLC0415
+    from safetensors.torch import save
 
     if len(_float_types(saved.tensors)) > 1:
         raise ConfigError(f"the model mixes {_float_types(saved.tensors)}: bring it to one type first, e.g. embedder.float().")
@@ -89,8 +89,8 @@ def read(folder: str | PathLike[str]) -> SavedModel:
         DataError: a file is missing, broken, or of a newer version.
         ConfigError: the configuration has unknown, missing or wrong entries.
     """
-    from safetensors import SafetensorError  # noqa: PLC0415
-    from safetensors.torch import load_file  # noqa: PLC0415
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
 
     folder = Path(folder)
     if not folder.is_dir():

@@ -63,7 +63,5 @@ class Pairwise(Objective):
     def forward(self, batch: Embedded, phase: str = "main") -> Losses:
         """Return one term, `pairs`."""
         del phase  # there is one
-        value = pairwise_loss(
-            self.loss, batch.embedding, batch.label, batch.item, similarity=self.similarity, miner=self.miner
-        )
+        value = pairwise_loss(self.loss, batch.embedding, batch.label, batch.item, similarity=self.similarity, miner=self.miner)
         return Losses({"pairs": value})

@@ -56,7 +56,7 @@ class Proxies(Objective):
         torch.Size([100, 64])
     """
 
-    def __init__(  # noqa: PLR0913 (the public constructor: each is a choice of its own)
+    def __init__(
         self,
         loss: Loss,
         n_classes: int,

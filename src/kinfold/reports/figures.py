@@ -61,6 +61,8 @@ def _draw(shown: Shown, place) -> None:
     place.imshow(image, interpolation="nearest" if min(image.size) < 64 else "antialiased")
     color = QUERY if shown.is_right is None else RIGHT if shown.is_right else WRONG
     style = "--" if shown.is_right is False else "-"
-    frame = Rectangle((0, 0), 1, 1, transform=place.transAxes, fill=False, edgecolor=color, linewidth=2.5, linestyle=style, clip_on=False)
+    frame = Rectangle(
+        (0, 0), 1, 1, transform=place.transAxes, fill=False, edgecolor=color, linewidth=2.5, linestyle=style, clip_on=False
+    )
     place.add_patch(frame)
     place.text(0.5, -0.05, shown.caption, transform=place.transAxes, fontsize=6, color=color, ha="center", va="top")
