@@ -4,6 +4,7 @@ Usage: python benchmarks/training.py [--smoke] [--steps 200] [--threads 1]
 """
 
 import argparse
+import contextlib
 import copy
 import json
 import os
@@ -50,6 +51,7 @@ class Bare:
             epoch += 1
 
     def step(self) -> None:
+        """Make one update."""
         batch = next(self.batches)
         _, embedding = self.model(batch.image)
         loss = self.objective.terms(embedding, batch.label).total
@@ -67,7 +69,8 @@ class Turns(NoWatch):
         self.bare_seconds: list[float] = []
         self._from = time.perf_counter()
 
-    def tick(self, tick: Tick) -> None:
+    def tick(self, tick: Tick) -> None:  # noqa: ARG002 (only the moment matters)
+        """Note the engine's time, then take a bare step."""
         begin = time.perf_counter()
         self.engine_seconds.append(begin - self._from)
         self.bare.step()
@@ -106,10 +109,8 @@ def measure(trunk: str, size: int, n_steps: int, folder: Path) -> dict[str, floa
     settings = FitSettings(
         loop=LoopSettings(epochs=10**6, accelerator="cpu"), optimizer=OptimizerSettings(learning_rate=1e-4, weight_decay=1e-4)
     )
-    try:
+    with contextlib.suppress(StopIteration):
         fit(embedder, objective, Task(loader(), None), settings=settings, run=run, watch=turns)  # pyright: ignore[reportArgumentType]
-    except StopIteration:
-        pass
     engine, bare = turns.engine_seconds[WARM_UP:], turns.bare_seconds[WARM_UP:]
     differences = [a - b for a, b in zip(engine, bare, strict=True)]
     return {
@@ -136,7 +137,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             results[name] = measure(trunk, size, n_steps, Path(folder))
         print(name, json.dumps(results[name]))
-    facts = {"threads": arguments.threads, "torch": torch.__version__, "machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
+    facts = {
+        "threads": arguments.threads,
+        "torch": torch.__version__,
+        "machine": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+    }
     if not arguments.smoke:
         RESULT.parent.mkdir(exist_ok=True)
         RESULT.write_text(json.dumps({"results": results, **facts, "batch_size": BATCH_SIZE}, indent=2) + "\n", encoding="utf-8")

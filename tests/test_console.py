@@ -38,7 +38,9 @@ def test_batches_without_an_active_pair_are_reported_once(capsys):
     assert capsys.readouterr().err.count("batches had no active pair") == 1
 
 
-@pytest.mark.parametrize(("is_done", "text"), [(False, "going on at epoch 2, step 50"), (True, "this run ended before, after 50 steps")])
+@pytest.mark.parametrize(
+    ("is_done", "text"), [(False, "going on at epoch 2, step 50"), (True, "this run ended before, after 50 steps")]
+)
 def test_resuming_says_where(capsys, is_done, text):
     ConsoleWatch(3).resumed(tick(is_done=is_done).progress)
     assert text in capsys.readouterr().err

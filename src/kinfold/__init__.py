@@ -52,7 +52,7 @@ _HOME = {
     "write_glyphs": "kinfold.data.glyphs",
 }
 
-__all__ = [*sorted(_HOME)]
+__all__ = sorted(_HOME)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -39,15 +39,20 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 @contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path`; on leaving without an error it takes the place of `path`, else it is removed."""
+def atomic_folder(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
+    """Give a temporary folder beside `path`; on leaving without an error it takes the place of `path`, else it is removed.
+
+    Args:
+        path: the folder to make or replace.
+        sync: bring every file to the disk first; False for many files that can be made again.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     try:
         temporary.chmod(0o755)
         yield temporary
-        for file in temporary.rglob("*"):
+        for file in temporary.rglob("*") if sync else ():
             if file.is_file():
                 with file.open("rb") as written:
                     os.fsync(written.fileno())

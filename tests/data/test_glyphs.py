@@ -179,7 +179,7 @@ class TestFolder:
         assert path.is_file()
 
     def test_a_failure_leaves_nothing_behind(self, quick, tmp_path, monkeypatch):
-        monkeypatch.setattr("kinfold.data.glyphs._write", lambda path, text: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr("kinfold.data.glyphs.write_text", lambda path, text: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             write_glyphs(tmp_path / "glyphs", size=24)
         assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,6 @@
 import csv
 import json
 import math
-import os
-import shutil
 from pathlib import Path
 from zlib import crc32
 
@@ -12,6 +10,7 @@ import numpy as np
 import PIL
 from PIL import Image, ImageDraw, ImageFont
 
+from kinfold.atomic import atomic_folder, write_text
 from kinfold.data.alphabets import TRAIN_SCRIPTS, Face, GlyphClass, glyph_classes, text_faces
 from kinfold.data.read import read_table
 from kinfold.data.table import Table
@@ -58,19 +57,9 @@ def write_glyphs(folder: str | Path, *, size: int = 48, seed: int = 0) -> Table:
     is_ours = (folder / SETTINGS).is_file()
     if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
         raise DataError(f"{str(folder)!r} holds other files than glyphs: give a new or an empty folder.")
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
+    with atomic_folder(folder, sync=False) as partial:  # what is lost in a power cut is drawn again
         _draw_all(partial, size=size, seed=seed)
-        _write(partial / SETTINGS, json.dumps(settings, indent=2) + "\n")
-        if is_ours:
-            shutil.rmtree(folder)
-        os.replace(partial, folder)
-    except OSError:
-        if not _is_complete(folder, settings):  # else another process was quicker
-            raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        write_text(partial / SETTINGS, json.dumps(settings, indent=2) + "\n")
     return read_table(folder)
 
 
@@ -87,13 +76,13 @@ def _draw_all(folder: Path, *, size: int, seed: int) -> None:
     rows = [("path", "label", "label.letter", "label.script", "split")]
     for glyph in classes:
         place = Path("images", f"U+{ord(glyph.characters[0]):04X}")
-        (folder / place).mkdir(parents=True)
+        (folder / place).mkdir(parents=True, exist_ok=True)
         for face, character in glyph.drawn_as.items():
             image = _drawn(character, fonts[face], size=size, generator=_generator(character, face, seed))
             image.save(folder / place / f"{face.name}.png")
             rows.append(_row(glyph, place / f"{face.name}.png"))
     lines = [",".join(row) for row in rows]
-    _write(folder / "table.csv", "\n".join(lines) + "\n")
+    write_text(folder / "table.csv", "\n".join(lines) + "\n")
 
 
 def _row(glyph: GlyphClass, path: Path) -> tuple[str, str, str, str, str]:
@@ -141,10 +130,3 @@ def _matplotlib_version() -> str:
     from importlib.metadata import version
 
     return version("matplotlib")
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

@@ -12,7 +12,7 @@ from kinfold.engine.groups import build_groups
 from kinfold.engine.optimizers import Optimizers, Span
 from kinfold.engine.progress import Progress
 from kinfold.engine.settings import FitSettings, StageSettings
-from kinfold.errors import TrainingError
+from kinfold.errors import ConfigError, TrainingError
 from kinfold.objectives.base import Objective
 from kinfold.records import Batch, Embedded, Losses
 
@@ -32,6 +32,7 @@ class Session:
         loop = settings.loop
         accelerator: Any = loop.accelerator
         precision: Any = loop.precision
+        _check_precision(loop.precision, loop.accelerator)
         self.fabric = Fabric(accelerator=accelerator, devices=1, precision=precision)
         self.settings, self.objective, self.progress = settings, objective, progress
         self.groups = build_groups(model, objective)
@@ -131,3 +132,11 @@ class Session:
         self.progress.n_batches += 1
         if embedding.requires_grad and (embedding.grad is None or not bool(embedding.grad.any())):
             self.progress.n_inactive += 1
+
+
+def _check_precision(precision: str, accelerator: str) -> None:
+    has_accelerator = torch.cuda.is_available() or torch.backends.mps.is_available()
+    if precision == "16-mixed" and (accelerator == "cpu" or (accelerator == "auto" and not has_accelerator)):
+        raise ConfigError(
+            "`train.precision` = '16-mixed' needs an accelerator: train in 'bf16-mixed' or '32-true' on this processor."
+        )
