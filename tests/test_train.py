@@ -12,6 +12,7 @@ from PIL import Image
 import kinfold
 from kinfold.engine.watch import NoWatch
 from kinfold.losses import multi_similarity, proxy_anchor
+from kinfold.objectives.base import Objective
 
 SMALL = {
     "batches": {"batch_size": 12, "images_per_class": 3, "crop_scale": (0.9, 1.0)},
@@ -175,6 +176,41 @@ def test_a_killed_run_ends_with_the_same_model_and_numbers(table, tmp_path):
     speed = ("images_per_second", "wait_share", "time")
     rows = [[{k: v for k, v in row.items() if k not in speed} for row in run.rows()] for run in (resumed.run, whole.run)]
     assert rows[0] == rows[1]
+
+
+def test_an_objective_may_embed_the_training_set_once_an_epoch(table, tmp_path):
+    seen = []
+
+    class Asks(Objective):
+        def __init__(self):
+            super().__init__()
+            self.inner = proxies(table)
+
+        def forward(self, batch, phase="main"):
+            return self.inner(batch)
+
+        def parameter_groups(self):
+            return self.inner.parameter_groups()
+
+        def on_epoch_start(self, epoch, train_set):
+            embedded = train_set.embed()
+            assert train_set.embed() is embedded, "asked twice, embedded once"
+            assert train_set.n_classes == 6
+            seen.append(embedded)
+
+    model = embedder()
+    untrained = kinfold.embed_table(model, table.of_split("train")).embedding
+    kinfold.fit(table, model, Asks(), run=tmp_path / "run", recipe=recipe())
+    assert torch.equal(seen[0].embedding, untrained)
+    assert not torch.equal(seen[1].embedding, untrained), "the second epoch sees the model as it is then"
+    assert seen[0].item.tolist() == table.of_split("train").item.tolist()
+
+
+def test_embedding_a_table_and_embedding_its_files_agree(table):
+    model = embedder()
+    rows = table.of_split("test")
+    paths = [rows.image_path(row) for row in range(len(rows))]
+    torch.testing.assert_close(kinfold.embed_table(model, rows).embedding, model.embed(paths))
 
 
 def test_flags_of_queries_and_gallery_decide_who_searches_whom(table):

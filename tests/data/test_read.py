@@ -258,6 +258,20 @@ class TestFrames:
         with pytest.raises(DataError, match=r"floating-point number 1\.5 in row 0"):
             read_table({"path": ["a"], "label": [1.5]})
 
+    def test_whole_numbers_that_a_frame_holds_as_floats_are_whole_numbers_again(self):
+        table = read_table({"path": ["a", "b"], "label": [3.0, -4.0]})
+        assert table.label == (3, -4)
+        assert all(type(label) is int for label in table.label)
+
+    @pytest.mark.parametrize("label", [2.0**53, np.float32(2.0**24), float("inf")])
+    def test_floats_that_may_stand_for_two_numbers_are_refused(self, label):
+        with pytest.raises(DataError, match="cannot name a class"):
+            read_table({"path": ["a"], "label": [label]})
+
+    def test_a_missing_label_among_floats_is_called_missing(self):
+        with pytest.raises(DataError, match="`label` is blank in row 1"):
+            read_table({"path": ["a", "b"], "label": [3.0, float("nan")]})
+
     def test_columns_of_unequal_length_and_other_objects_are_refused(self):
         with pytest.raises(DataError, match="equally long"):
             read_table({"path": ["a"], "label": [1, 2]})

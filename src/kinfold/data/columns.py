@@ -1,5 +1,6 @@
 """Cells of a table's columns → checked values: names, splits, flags, boxes."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -137,6 +138,12 @@ def _name(columns: Columns, column: str, row: int) -> Name | None:
     if isinstance(cell, int | np.integer):
         return int(cell)
     if isinstance(cell, float | np.floating):
+        if math.isnan(cell):
+            return None
+        # A frame with one missing value holds whole numbers as floats; above 2^53 (2^24 in float32) neighbours are the same float.
+        exact_below = 2 ** (np.finfo(type(cell)).nmant + 1)
+        if float(cell).is_integer() and abs(cell) < exact_below:
+            return int(cell)
         raise DataError(
             f"{columns.source}: `{column}` is the floating-point number {cell!r} in {columns.places([row])}, which cannot name a class "
             "exactly. Convert the column to whole numbers or text."

@@ -17,6 +17,7 @@ from kinfold.engine.progress import Progress
 from kinfold.engine.run import Run
 from kinfold.engine.session import Session
 from kinfold.engine.settings import FitSettings
+from kinfold.engine.train_set import EpochTrainSet
 from kinfold.engine.watch import Clock, NoWatch, Tick, Watch
 from kinfold.errors import ConfigError, Interrupted, TrainingError, did_you_mean
 from kinfold.objectives.base import Objective
@@ -133,7 +134,7 @@ class _Loop:
     def begin_epoch(self) -> None:
         if self.progress.batch == 0:
             with self.stop.at_once():
-                self.objective.on_epoch_start(self.progress.epoch, self.task.train_set)
+                self.objective.on_epoch_start(self.progress.epoch, EpochTrainSet(self.task.train_set))
             self.session.follow_stage()
         self.session.optimizers.freeze(self.progress.epoch)
         set_training_mode(self.session.model, frozen_batch_norm=self.settings.frozen_batch_norm)
