@@ -1,6 +1,8 @@
 """`score` beside a bare blocked product + top-101 and pytorch-metric-learning's AccuracyCalculator, on the same data in the same run."""
 
 import argparse
+import ctypes
+import gc
 import hashlib
 import json
 import platform
@@ -167,11 +169,20 @@ def peak_here(case: str, budget: str, settings: Settings) -> dict[str, object]:
     """Return how far the resident memory rises above the loaded library and the inputs while scoring, and a hash of all values."""
     torch.set_num_threads(settings.threads)
     x, label = data(case, settings)
+    return_free_memory()
     before = resident("VmRSS")
     scores = score(x, label, ks=KS, metrics=METRICS, memory=budget)
     added = resident("VmHWM") - before
     values = hashlib.sha256(b"".join(value.numpy().tobytes() for value in scores.per_query.values())).hexdigest()
     return {"added_mb": round(added / 1e6, 1), "values": values}
+
+
+def return_free_memory() -> None:
+    """Hand what the making of the data has freed back to the system, or scoring could use it unseen."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:
+        trim(0)
 
 
 def resident(field: str) -> int:

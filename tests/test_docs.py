@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 from pathlib import Path
@@ -72,11 +73,34 @@ def test_commands_of_the_readme_exist():
         assert os.access(ROOT / script, os.X_OK), f"{script} cannot be run"
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda file: file.name)
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.name)
 def test_experiment_files_are_configurations_with_command_time_and_result(file):
     from kinfold.config import read_config
 
     read_config(file, ["data.root=."])
-    header = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    for word in ("run:", "time:", "result:", "untrained"):
-        assert any(word in line for line in header), f"the header of {file.name} says nothing of `{word}`"
+    header = header_of(file)
+    for word in ("run:", "time:", "result:", "untrained:"):
+        assert word in header, f"the header of {file.name} says nothing of `{word}`"
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.name)
+def test_numbers_in_the_headers_are_those_of_the_recorded_runs(file):
+    from kinfold.config import read_config
+
+    recorded = json.loads((ROOT / "experiments" / "results" / f"{file.stem}.json").read_text(encoding="utf-8"))
+    header = header_of(file)
+    for line, kind in (("result:", "trained"), ("untrained:", "untrained")):
+        text = header[header.index(line) :].split("\n")[0]
+        recall, mean_precision = (100 * recorded["levels"]["label"][name][kind] for name in ("recall_at_1", "map_at_r"))
+        assert f"Recall@1 {recall:.1f}" in text, f"{file.name}: {text}"
+        assert f"MAP@R {mean_precision:.1f}" in text, f"{file.name}: {text}"
+    config = read_config(file, ["data.root=."]).model_dump(mode="json")
+    for part in ("model", "objective", "batches", "train", "optimizer", "schedule", "seed"):
+        assert config[part] == recorded["config"][part], f"{file.name} has changed since its recorded run: `{part}`"
+
+
+def header_of(file: Path) -> str:
+    return "\n".join(line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#"))

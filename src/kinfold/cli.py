@@ -104,7 +104,7 @@ def embed(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for images, run and picture.")] = Path("demo"),
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training characters.")] = 12,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training characters.")] = 8,
     as_json: Json = False,
 ) -> None:
     """Train on Latin and Greek characters, search in Cyrillic, Georgian and Armenian."""

@@ -55,7 +55,7 @@ def demo_command(out: Path, *, epochs: int, as_json: bool) -> None:
     scores["untrained network"] = _scores(with_columns(test, embed_table(embedder, test).embedding))
     objective = Proxies(proxy_anchor, train.n_classes, DIM)
     with ConsoleWatch(epochs) as watch:
-        trained = fit(table, embedder, objective, run=out / "run", recipe=recipe(epochs), watch=watch)
+        trained = fit(table, embedder, objective, run=out / f"run-{epochs}-epochs", recipe=recipe(epochs), watch=watch)
     embeddings = with_columns(test, embed_table(trained.embedder, test).embedding)
     scores["trained"] = _scores(embeddings)
     picture = out / "neighbours.png"

@@ -1,12 +1,13 @@
 """A model over an iterable of batches → one record on the CPU."""
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from kinfold.errors import ConfigError, DataError, did_you_mean
+from kinfold.modes import evaluating
 from kinfold.records import Batch, Embedded
 
 AUTOCAST = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
@@ -44,15 +45,3 @@ def embed_batches(
         raise DataError("there is nothing to embed: the batches are empty.")
     embedding, feature, label, item, view = (torch.cat(column) for column in zip(*parts, strict=True))
     return Embedded(embedding=embedding, feature=feature, label=label, item=item, view=view)
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Generator[None]:
-    """Put every module into evaluation mode inside, and each back into its own mode afterwards (frozen parts stay frozen)."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, is_training in modes:
-            module.training = is_training

@@ -8,8 +8,8 @@ from torch import nn
 
 from kinfold.errors import ConfigError
 from kinfold.images.preprocessing import Preprocessing
-from kinfold.models.modes import evaluating
 from kinfold.models.offline_weights import OFFLINE, load_offline_weights
+from kinfold.modes import evaluating
 
 
 def timm_trunk(name: str, *, pretrained: bool, size: int | None, pooled: bool) -> tuple[nn.Module, Preprocessing]:

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from kinfold.errors import ConfigError
 from kinfold.images.preprocessing import Preprocessing
 from kinfold.models.convnet import ConvNet
-from kinfold.models.modes import evaluating
 from kinfold.models.timm_trunks import timm_trunk
+from kinfold.modes import evaluating
 
 CONVNET = "convnet"
 CONVNET_SIZE = 32

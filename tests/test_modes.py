@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from kinfold.models.modes import evaluating
+from kinfold.modes import evaluating
 
 
 def test_every_part_gets_its_own_mode_back_even_after_an_error():
