@@ -78,11 +78,31 @@ def test_columns_must_fit():
         example(["a", "b"], path=("x",))
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     file = tmp_path / "e.npz"
     example(["a", "b"]).save(file)
     before = file.read_bytes()
     with pytest.raises(DataError, match="mixes numbers and text"):
         example(["a", 1]).save(file)
+
+    def dies(handle, **_):
+        handle.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr("numpy.savez", dies)
+    with pytest.raises(OSError, match="disk full"):
+        example(["c", "d"]).save(file)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["e.npz"]
+
+
+def test_parquet_keeps_the_precision_and_refuses_ragged_lists(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    wide = EmbeddingTable(np.array([[1 / 3, 2.0], [0.1, 0.2]]), ("a", "b"))
+    wide.save(tmp_path / "wide.parquet")
+    assert np.array_equal(read_embeddings(tmp_path / "wide.parquet").embedding, wide.embedding)
+    parquet.write_table(pa.table({"embedding": [[1.0, 2.0], [3.0]], "label": ["a", "b"]}), tmp_path / "ragged.parquet")
+    with pytest.raises(DataError, match="one list of the same length in every row"):
+        read_embeddings(tmp_path / "ragged.parquet")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,50 @@ def test_a_run_goes_on_only_with_the_same_images_and_recipe(table, tmp_path):
         kinfold.fit(fewer, embedder(), proxies(fewer), run=tmp_path / "run", recipe=recipe())
 
 
+def test_another_objective_or_preprocessing_is_another_run(table, tmp_path):
+    kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
+    other = kinfold.Proxies(partial(proxy_anchor, margin=0.3), 6, 16)
+    with pytest.raises(kinfold.ConfigError, match="differs in `objective_object.settings.loss"):
+        kinfold.fit(table, embedder(), other, run=tmp_path / "run", recipe=recipe())
+    larger = kinfold.Embedder("convnet", dim=16, size=32, seed=3)
+    with pytest.raises(kinfold.ConfigError, match="differs in `embedder.preprocessing.size`"):
+        kinfold.fit(table, larger, proxies(table), run=tmp_path / "run", recipe=recipe())
+
+
+def test_a_saved_model_is_not_taken_for_a_run(table, tmp_path):
+    embedder().save_pretrained(tmp_path / "model")
+    with pytest.raises(kinfold.ConfigError, match="not empty and holds no run"):
+        kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "model", recipe=recipe())
+    kinfold.Embedder.from_pretrained(tmp_path / "model")
+
+
+def test_an_objective_for_another_dimension_is_refused(table, tmp_path):
+    with pytest.raises(kinfold.ShapeError, match="made for embeddings of 8 numbers but the embedder gives 16"):
+        kinfold.fit(table, embedder(), kinfold.Proxies(proxy_anchor, 6, 8), run=tmp_path / "run", recipe=recipe())
+
+
+def test_what_needs_validation_classes_is_refused_without_them(table, tmp_path):
+    for changes in ({"train": {"epochs": 2, "early_stopping_patience": 1}}, {"schedule": {"kind": "plateau"}}):
+        with pytest.raises(kinfold.ConfigError, match="need classes to validate on"):
+            kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe(**changes))
+    held = kinfold.hold_out_classes(table, every=3)
+    with pytest.raises(kinfold.ConfigError, match="did you mean `map_at_r`"):
+        kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "run", recipe=recipe(train={"epochs": 2, "monitor": "map"}))
+
+
+def test_a_broken_validation_image_is_skipped_too(table, tmp_path):
+    held = kinfold.hold_out_classes(table, every=3)
+    number = held.split_rows("val")[3]
+    for row in range(len(held)):
+        content = b"broken" if row == number else held.image_path(row).read_bytes()
+        (tmp_path / held.path[row]).write_bytes(content)
+    broken = replace(held, root=tmp_path)
+    skipping = recipe(batches={**SMALL["batches"], "on_broken": "skip"})
+    trained = kinfold.fit(broken, embedder(), proxies(held), run=tmp_path / "run", recipe=skipping)
+    assert [Path(name).name for name in trained.run.metrics()["left_out"]] == [held.path[number]]
+    assert len(trained.progress.evaluations) == 2
+
+
 def broken_copy(table, tmp_path: Path, content: bytes):
     for row in range(len(table)):
         target = tmp_path / table.path[row]
@@ -141,9 +186,10 @@ def test_labels_of_any_kind_stay_apart(tiny_photos, tmp_path, labels):
 
 def test_the_callers_generators_are_left_alone(table, tmp_path):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
-    assert torch.equal(before[0], torch.get_rng_state())
-    assert (before[1] == np.random.get_state()[1]).all()
+    for _ in range(2):  # a fresh run, then one that finds a checkpoint
+        kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
+        assert torch.equal(before[0], torch.get_rng_state())
+        assert (before[1] == np.random.get_state()[1]).all()
 
 
 def test_two_runs_of_one_seed_are_equal_and_another_seed_differs(table, tmp_path):

@@ -52,11 +52,15 @@ _HOME = {
     "write_glyphs": "kinfold.data.glyphs",
 }
 
+_PARTS = ("core", "losses", "objectives")
+
 __all__ = sorted(_HOME)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
+    if name in _PARTS:
+        return importlib.import_module(f"kinfold.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'kinfold' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -1,6 +1,7 @@
 """Writes that are complete or did not happen: temporary file, fsync, rename."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,10 +22,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp{path.suffix}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp{path.suffix}")
     try:
         yield temporary
-        with temporary.open("rb") as written:
+        with temporary.open("r+b") as written:
             os.fsync(written.fileno())
         os.replace(temporary, path)
     finally:
@@ -54,7 +55,7 @@ def atomic_folder(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
         yield temporary
         for file in temporary.rglob("*") if sync else ():
             if file.is_file():
-                with file.open("rb") as written:
+                with file.open("r+b") as written:
                     os.fsync(written.fileno())
         _replace_folder(temporary, path)
     finally:

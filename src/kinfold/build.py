@@ -57,14 +57,24 @@ def build_objective(settings: ObjectiveSettings, *, n_classes: int, dim: int, se
     loss = _loss(settings, dim)
     similarity = choose(settings.similarity, SIMILARITIES, "objective.similarity")
     make = choose(settings.name, OBJECTIVES, "objective.name")
+    _refuse_idle_options(settings)
     if settings.name == "proxy":
-        if settings.miner is not None:
-            raise ConfigError(f"`objective.miner` = {settings.miner!r} goes with `objective.name` = 'pairwise' only: remove it.")
-        return make(loss, n_classes, dim, similarity=similarity, lr_scale=settings.lr_scale, seed=seed)
+        return make(loss, n_classes, dim, similarity=similarity, lr_scale=settings.lr_scale or 100.0, seed=seed)
     miner = None
     if settings.miner is not None:
         miner = bind(choose(settings.miner, MINERS, "objective.miner"), settings.miner_options, "objective.miner_options")
     return make(loss, similarity=similarity, miner=miner)
+
+
+def _refuse_idle_options(settings: ObjectiveSettings) -> None:
+    """Stop at an option that would do nothing."""
+    if settings.name == "proxy" and settings.miner is not None:
+        raise ConfigError(f"`objective.miner` = {settings.miner!r} goes with `objective.name` = 'pairwise' only: remove it.")
+    if settings.name == "pairwise" and settings.lr_scale is not None:
+        raise ConfigError("`objective.lr_scale` goes with `objective.name` = 'proxy' only: there are no proxies; remove it.")
+    for options, owner in (("miner_options", "miner"), ("pick_options", "pick")):
+        if getattr(settings, options) and getattr(settings, owner) is None:
+            raise ConfigError(f"`objective.{options}` does nothing without `objective.{owner}`: name one, or remove the options.")
 
 
 def _loss(settings: ObjectiveSettings, dim: int) -> Callable[..., Any]:
@@ -108,7 +118,26 @@ def bind(function: Callable[..., Any], options: Mapping[str, Any], key: str) -> 
     """
     parameters = inspect.signature(function).parameters.values()
     known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             raise ConfigError(f"`{key}.{name}` is not known: {did_you_mean(name, known)}")
+        default = inspect.signature(function).parameters[name].default
+        if not _is_like(value, default):
+            raise ConfigError(f"`{key}.{name}` = {value!r} cannot be used: it must be {_kind(default)}, such as {default!r}.")
     return partial(function, **options) if options else function
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    if default is inspect.Parameter.empty or default is None:
+        return True
+    if isinstance(default, bool | str):
+        return type(value) is type(default)
+    if isinstance(default, int | float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return not callable(default)
+
+
+def _kind(default: Any) -> str:
+    if callable(default):
+        return "given as `objective.pick`"
+    return {bool: "true or false", str: "text"}.get(type(default), "a number")

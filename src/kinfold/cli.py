@@ -49,6 +49,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 Split = Annotated[str | None, typer.Option(help="Part of the table: train, val or test.")]
 Table = Annotated[str | None, typer.Option(help="A table file, a folder with table.csv, or a folder per class.")]
 
+Workers = Annotated[int, typer.Option(min=0, help="Processes that load images.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; default: an accelerator if there is one.")]
+
 
 @app.command()
 def train(
@@ -75,30 +78,42 @@ def evaluate(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
     memory: Annotated[str, typer.Option(help="What the blocks of similarities may take.")] = "512MB",
     size: Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")] = None,
     resize: Annotated[str | None, typer.Option(help="crop or squash, for a trunk's name only.")] = None,
+    workers: Workers = 0,
+    device: Device = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model or embeddings: recall, MAP@R and more, per level, with intervals."""
     from kinfold.commands.evaluate import EvaluateOptions, evaluate_command
 
     options = EvaluateOptions(
-        table=table, split=split, ks=ks, metrics=metrics, similarity=similarity, memory=memory, size=size, resize=resize
+        table=table,
+        split=split,
+        ks=ks,
+        metrics=metrics,
+        similarity=similarity,
+        memory=memory,
+        size=size,
+        resize=resize,
+        workers=workers,
+        device=device,
     )
     evaluate_command(target, options, as_json=as_json)
 
 
 @app.command()
-def embed(
+def embed(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
     model: Annotated[str, typer.Argument(help="A run folder, a model folder, or a trunk's name.")],
     table: Annotated[str, typer.Argument(help="A table file, a folder with table.csv, or a folder per class.")],
     out: Annotated[Path, typer.Option(help="Where to: a file that ends in .npz or .parquet.")] = Path("embeddings.npz"),
     split: Split = None,
     size: Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes that load images.")] = 0,
+    workers: Workers = 0,
+    device: Device = None,
 ) -> None:
     """Embed the images of a table into a file that `evaluate` reads."""
     from kinfold.commands.embed import embed_command
 
-    embed_command(model, table, out, split=split, size=size, workers=workers)
+    embed_command(model, table, out, split=split, size=size, workers=workers, device=device)
 
 
 @app.command()

@@ -63,7 +63,7 @@ class ObjectiveSettings(Settings):
         miner_options: the miner's keywords.
         pick: which triplets a triplet loss takes: `all_triplets`, `batch_hard`, `semi_hard` or `distance_weighted`.
         pick_options: its keywords; `semi_hard` takes the loss's margin, `distance_weighted` the embedding's size by itself.
-        lr_scale: the proxies' learning rate as a multiple of the run's (`proxy` only).
+        lr_scale: the proxies' learning rate as a multiple of the run's (`proxy` only); `None`: 100.
     """
 
     name: Literal["proxy", "pairwise"] = "proxy"
@@ -74,7 +74,7 @@ class ObjectiveSettings(Settings):
     miner_options: dict[str, Scalar] = Field(default_factory=dict)
     pick: str | None = None
     pick_options: dict[str, Scalar] = Field(default_factory=dict)
-    lr_scale: float = Field(default=100.0, gt=0)
+    lr_scale: float | None = Field(default=None, gt=0)
 
 
 class EvaluationSettings(Settings):
@@ -89,7 +89,7 @@ class EvaluationSettings(Settings):
         after_training: measure once when training is done.
     """
 
-    split: str = "test"
+    split: Literal["train", "val", "test"] = "test"
     ks: tuple[int, ...] = (1, 2, 4, 8)
     similarity: str = "cosine"
     metrics: tuple[str, ...] | None = None
@@ -173,6 +173,7 @@ def _value(text: str) -> Any:
     if text.lower() in {"none", "null"}:
         return None
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    return value if isinstance(value, bool | int | float | str | list | dict) else text  # a date is meant as text

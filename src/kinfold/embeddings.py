@@ -4,6 +4,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -164,11 +165,16 @@ def _read_parquet(file: Path) -> dict[str, np.ndarray]:
         table = parquet.read_table(file)
     except (OSError, arrow.ArrowInvalid) as error:
         raise DataError(f"{file} cannot be read as Parquet: {error}") from error
-    columns = {}
-    for name in table.column_names:
-        values = table[name].to_pylist() if name == "embedding" else table[name].to_numpy()
-        columns[name] = np.array(values, dtype=np.float32) if name == "embedding" else values
-    return columns
+    return {name: _matrix(table[name], file) if name == "embedding" else table[name].to_numpy() for name in table.column_names}
+
+
+def _matrix(column: Any, file: Path) -> np.ndarray:
+    """Return a column of lists as rows, in its own precision."""
+    lists = column.combine_chunks()
+    flat = lists.flatten().to_numpy(zero_copy_only=False)
+    if len(lists) == 0 or len(flat) % len(lists) or lists.null_count or any(len(row) * len(lists) != len(flat) for row in lists):
+        raise DataError(f"{file}: the column `embedding` must hold one list of the same length in every row.")
+    return flat.reshape(len(lists), -1)
 
 
 def _pyarrow():

@@ -1,4 +1,4 @@
-"""The three errors of the library: each says what is wrong, the values, and what to do."""
+"""The errors of the library: each says what is wrong, the values, and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -19,7 +19,13 @@ from kinfold.records import Embedded
 
 
 def embed_table(
-    embedder: Embedder, table: Table, *, batch_size: int = 64, workers: int = 0, precision: str = "32-true"
+    embedder: Embedder,
+    table: Table,
+    *,
+    batch_size: int = 64,
+    workers: int = 0,
+    precision: str = "32-true",
+    broken: dict[str, str] | None = None,
 ) -> Embedded:
     """Embed every image of a table, in its order, with the preprocessing that belongs to the model.
 
@@ -29,9 +35,10 @@ def embed_table(
         batch_size: images at a time.
         workers: processes that load images.
         precision: `32-true`, or `bf16-mixed`, which is faster where the processor has it.
+        broken: if given, images that cannot be read are left out and put here, name → reason; the result's `item` says who is left.
 
     Raises:
-        DataError: the table is empty, or an image cannot be read.
+        DataError: the table is empty, or an image cannot be read (and `broken` is not given).
     """
     if not len(table):
         raise DataError("there is no image to embed: the table, or the split that was asked for, has no row.")
@@ -43,11 +50,14 @@ def embed_table(
         transform=preprocessing,
         sampler=SequentialBatchSampler(len(table), batch_size),
         workers=workers,
+        on_broken="stop" if broken is None else "skip",
     )
     try:
         return embed_batches(embedder, loader.epoch(0), precision=precision)
     finally:
         loader.close()
+        if broken is not None:
+            broken.update(loader.broken)
 
 
 def evaluate(  # noqa: PLR0913 (the settings of `score`)
@@ -59,6 +69,7 @@ def evaluate(  # noqa: PLR0913 (the settings of `score`)
     metrics: Iterable[str] | None = None,
     memory: str | int = "512MB",
     workers: int = 0,
+    precision: str = "32-true",
 ) -> dict[str, Scores]:
     """Embed a table's images and score them, level by level; see `embed_table`, `with_columns` and `score_table`.
 
@@ -70,18 +81,21 @@ def evaluate(  # noqa: PLR0913 (the settings of `score`)
         metrics: `None` for all rank metrics; see `score`.
         memory: what the blocks of similarities may take.
         workers: processes that load images.
+        precision: see `embed_table`.
 
     Returns:
         Scores by level; the first is `label`.
     """
-    embeddings = with_columns(table, embed_table(embedder, table, workers=workers).embedding)
+    embeddings = with_columns(table, embed_table(embedder, table, workers=workers, precision=precision))
     return score_table(embeddings, ks=ks, similarity=similarity, metrics=metrics, memory=memory)
 
 
-def with_columns(table: Table, embedding: torch.Tensor) -> EmbeddingTable:
-    """Put embeddings beside the columns of the table that they were made from."""
+def with_columns(table: Table, embedded: Embedded) -> EmbeddingTable:
+    """Put embeddings beside the columns of the table's rows that they were made from, known by their items."""
+    if len(embedded.item) != len(table):
+        table = table.subset(np.isin(table.item, embedded.item.numpy()))
     return EmbeddingTable(
-        embedding=embedding.float().cpu().numpy(),
+        embedding=embedded.embedding.float().cpu().numpy(),
         label=table.label,
         path=table.path,
         item=np.asarray(table.item),

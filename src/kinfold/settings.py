@@ -29,7 +29,8 @@ class Settings(BaseModel):
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Put a validation error into one line per fault: the key, the value, what is allowed."""
-    return "\n".join(_explain_one(fault, model) for fault in error.errors(include_url=False))
+    text = "\n".join(_explain_one(fault, model) for fault in error.errors(include_url=False))
+    return text.replace("`optimizer.groups.", "`optimizer.")  # as it is typed in a file
 
 
 def _explain_one(fault: Any, model: type[BaseModel]) -> str:

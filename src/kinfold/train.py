@@ -13,18 +13,20 @@ from kinfold.data.loader import ImageLoader
 from kinfold.data.samplers import BatchSampler, MPerClassSampler, RandomBatchSampler
 from kinfold.data.table import Table
 from kinfold.data.transforms import decoding_size, train_transform
-from kinfold.engine.checkpoint import load_checkpoint
+from kinfold.engine.checkpoint import load_checkpoint, seeded_everything
 from kinfold.engine.fit import Task
 from kinfold.engine.fit import fit as run_loop
 from kinfold.engine.progress import Progress
 from kinfold.engine.run import Run
 from kinfold.engine.watch import Watch
-from kinfold.errors import ConfigError, DataError, ShapeError
+from kinfold.errors import ConfigError, DataError, ShapeError, did_you_mean
 from kinfold.measure import embed_table, score_table, with_columns
 from kinfold.models.embedder import Embedder
 from kinfold.objectives.base import Objective
 from kinfold.recipe import BatchSettings, Recipe
 from kinfold.records import Embedded
+
+VALIDATION_METRICS = ("recall_at_1", "r_precision", "map_at_r")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
         objective: what is minimised, made for `table.of_split("train").n_classes` classes.
         run: the run folder.
         recipe: batches, learning rates, epochs; see `Recipe`.
-        watch: is told of every update; `kinfold.progress.Console()` shows a progress line.
+        watch: is told of every update; `kinfold.ConsoleWatch(epochs)` shows a progress line.
         config: what to write down as the run's configuration beside the recipe (the command line gives the whole file).
 
     Returns:
@@ -79,23 +81,28 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     recipe = recipe or Recipe()
     train, val = table.of_split("train"), table.of_split("val")
     _check(table, train, objective, recipe)
+    if objective.dim not in (None, embedder.dim):
+        raise ShapeError(
+            f"the objective was made for embeddings of {objective.dim} numbers but the embedder gives {embedder.dim}."
+        )
     embedder.classes = cast(Any, list(train.classes))
     batches = _training_batches(train, embedder, recipe)
     folder = Run(run)
-    folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), "data_fingerprint": table_fingerprint(train, val)})
+    described = {"embedder": embedder.describe(), "objective_object": objective.describe()}
+    fingerprint = table_fingerprint(train, val)
+    folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), **described, "data_fingerprint": fingerprint})
     task = Task(
         batches=batches,
-        train_set=_TrainSet(train, embedder, recipe),
-        evaluate=lambda: _validate(val, embedder, recipe),
+        train_set=_TrainSet(train, embedder, recipe, batches.broken),
+        evaluate=lambda: _validate(val, embedder, recipe, batches.broken),
     )
     try:
-        with torch.random.fork_rng():
-            torch.manual_seed(recipe.seed)  # dropout and the like; the caller's generators come back unchanged
+        with seeded_everything(recipe.seed):
             progress = run_loop(embedder, objective, task, settings=recipe.fit_settings, run=folder, watch=watch)
     finally:
         batches.close()
-    if batches.broken:
-        folder.write_metrics("left_out", batches.broken)
+        if batches.broken:
+            folder.add_to_metrics("left_out", batches.broken)
     if len(val) and folder.best.exists():
         embedder.load_state_dict(load_checkpoint(folder.best)["model"])
     embedder.save_pretrained(folder.model, card=_card(train, progress))
@@ -122,6 +129,15 @@ def _check(table: Table, train: Table, objective: Objective, recipe: Recipe) -> 
         )
     if not recipe.allow_shared_classes:
         table.check_disjoint()
+    monitor = recipe.train.monitor
+    if len(table.of_split("val")):
+        if monitor not in VALIDATION_METRICS:
+            raise ConfigError(f"`train.monitor` = {monitor!r}: {did_you_mean(monitor, VALIDATION_METRICS)}")
+    elif recipe.train.early_stopping_patience is not None or recipe.schedule.kind == "plateau":
+        raise ConfigError(
+            "early stopping and the schedule `plateau` need classes to validate on: hold some out of the training classes "
+            "(hold_out_classes, or data.hold_out_every = 5), or bring rows of split val."
+        )
 
 
 def _training_batches(train: Table, embedder: Embedder, recipe: Recipe) -> ImageLoader:
@@ -147,12 +163,17 @@ def _sampler(label: torch.Tensor, batches: BatchSettings, seed: int) -> BatchSam
     return MPerClassSampler(label, m=batches.images_per_class, batch_size=batches.batch_size, seed=seed)
 
 
-def _validate(val: Table, embedder: Embedder, recipe: Recipe) -> dict[str, float] | None:
+def _validate(val: Table, embedder: Embedder, recipe: Recipe, broken: dict[str, str]) -> dict[str, float] | None:
     if not len(val):
         return None
-    embedded = embed_table(embedder, val, workers=recipe.batches.workers, precision=recipe.train.precision)
-    scores = score_table(with_columns(val, embedded.embedding), ks=(1,), metrics=("recall_at_1", "r_precision", "map_at_r"))
+    embedded = _embedded(val, embedder, recipe, broken)
+    scores = score_table(with_columns(val, embedded), ks=(1,), metrics=VALIDATION_METRICS)
     return {name: float(value) for name, value in scores["label"].metrics.items()}
+
+
+def _embedded(table: Table, embedder: Embedder, recipe: Recipe, broken: dict[str, str]) -> Embedded:
+    left_out = broken if recipe.batches.on_broken == "skip" else None
+    return embed_table(embedder, table, workers=recipe.batches.workers, precision=recipe.train.precision, broken=left_out)
 
 
 @dataclass
@@ -162,6 +183,7 @@ class _TrainSet:
     table: Table
     embedder: Embedder
     recipe: Recipe
+    broken: dict[str, str]
 
     @property
     def n_classes(self) -> int:
@@ -170,10 +192,11 @@ class _TrainSet:
     def embed(self, view: int = 0) -> Embedded:
         if view:
             raise ConfigError(f"view {view} of the training set: this recipe makes one view of each image.")
-        return embed_table(self.embedder, self.table, workers=self.recipe.batches.workers, precision=self.recipe.train.precision)
+        return _embedded(self.table, self.embedder, self.recipe, self.broken)
 
 
 def _card(train: Table, progress: Progress) -> dict[str, Any]:
-    data = f"{len(train):,} images of {train.n_classes:,} classes, {progress.epoch} epochs ({progress.step:,} updates)"
+    epochs = progress.best_epoch + 1 if progress.evaluations else progress.epoch
+    data = f"{len(train):,} images of {train.n_classes:,} classes, {epochs} epochs"
     scores = {name: f"{value:.4f}" for name, value in progress.best_evaluation.items() if name.startswith("val/")}
     return {"data": data, "scores": scores} if scores else {"data": data}

@@ -1,5 +1,7 @@
 """One contract over every objective: state is complete, every parameter is in a group, forward gives finite gradients."""
 
+import json
+
 import pytest
 import torch
 
@@ -48,6 +50,11 @@ class TestEveryObjective:
             torch.nn.init.normal_(p)
         twin.load_state_dict(objective.state_dict())
         assert torch.equal(objective(given).total, twin(given).total)
+
+    def test_its_description_is_plain_and_tells_settings_apart(self, name):
+        described = MAKE[name]().describe()
+        assert json.loads(json.dumps(described)) == described
+        assert described == MAKE[name]().describe()
 
     def test_a_batch_of_one_class_is_finite(self, name):
         objective, given = MAKE[name](), batch(torch.zeros(N, dtype=torch.long))

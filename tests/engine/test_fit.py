@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import signal
+from itertools import pairwise
 
 import pytest
 import torch
@@ -140,9 +143,10 @@ class TwoPhases(Objective):
         super().__init__()
         self.generator = nn.Linear(6, 6)
         self.inner = Proxies(proxy_anchor, N_CLASSES, 6)
-        self.changed: dict[str, list[bool]] = {"generator": [], "embedder": []}
+        self.seen: list[tuple[str, torch.Tensor, torch.Tensor]] = []
 
     def forward(self, batch, phase="main"):
+        self.seen.append((phase, self.generator.weight.detach().clone(), self.inner.proxies.detach().clone()))
         if phase == "generator":
             return Losses({"generated": (self.generator(batch.embedding.detach()) - batch.embedding.detach()).square().mean()})
         return self.inner.terms(batch.embedding, batch.label)
@@ -162,10 +166,16 @@ def test_phases_train_their_own_parameters_from_one_forward_pass(world, accumula
     after = dict([*model.named_parameters(), *objective.named_parameters()])
     assert all(not torch.equal(before[name], after[name]) for name in before if "trunk.0.bias" not in name)
     assert {"generated", "proxies", "loss"} <= set(run.rows()[0])
+    for (phase, generator, proxies), (_, next_generator, next_proxies) in pairwise(objective.seen):
+        if accumulation == 1:  # between two calls, exactly the phase's own parameters have moved
+            assert torch.equal(generator, next_generator) == (phase == "embedder")
+            assert torch.equal(proxies, next_proxies) == (phase == "generator")
 
 
 class Staged(Objective):
     """Changes its stage after the first epoch."""
+
+    stages = ("pretrain", "joint")
 
     def __init__(self):
         super().__init__()
@@ -308,10 +318,119 @@ def test_the_log_is_one_json_object_a_line(world):
     assert [row["step"] for row in rows] == [2, 4, 5, 6, 8, 10]
 
 
-def test_a_stop_request_saves_and_says_how_to_go_on(world):
-    import os
-    import signal
+def test_plateau_lowers_the_rate(world):
+    model, objective, task, run = world(evaluate=lambda: {"recall_at_1": 0.5})
+    schedule = {"kind": "plateau", "patience": 0, "gamma": 0.5}
+    fit(
+        model,
+        objective,
+        task,
+        settings=settings(epochs=3, optimizer={"learning_rate": 1.0e-3}, schedule=schedule, log_every=5),
+        run=run,
+    )
+    assert [row["lr/model"] for row in run.rows() if "lr/model" in row] == pytest.approx([1e-3, 1e-3, 5e-4])
 
+
+def test_a_groups_own_weight_decay_reaches_its_optimiser(world):
+    class Decayed(Objective):
+        def __init__(self):
+            super().__init__()
+            self.inner = Proxies(proxy_anchor, N_CLASSES, 6)
+
+        def forward(self, batch, phase="main"):
+            return Losses({"none": 0 * self.inner(batch).total})
+
+        def parameter_groups(self):
+            return [ParamGroup("proxies", [self.inner.proxies], weight_decay=0.5)]
+
+    model, objective, task, run = world(objective=Decayed(), n_batches=1)
+    before = objective.inner.proxies.detach().clone()
+    fit(model, objective, task, settings=settings(epochs=1, optimizer={"learning_rate": 0.1, "weight_decay": 0.0}), run=run)
+    torch.testing.assert_close(objective.inner.proxies.detach(), before * (1 - 0.1 * 0.5))
+
+
+def test_objective_and_model_are_in_training_mode_after_an_evaluation(world):
+    modes = []
+
+    class Look(NoWatch):
+        def tick(self, tick):
+            modes.append((model.training, objective.training))
+
+    def evaluate():
+        model.eval()
+        objective.eval()
+        return {"recall_at_1": 0.5}
+
+    model, objective, task, run = world(evaluate=evaluate)
+    fit(model, objective, task, settings=settings(), run=run, watch=Look())
+    assert set(modes) == {(True, True)}
+
+
+def test_everything_frozen_is_one_clear_error(world):
+    model, objective, task, run = world(objective=Pairwise(contrastive))
+    with pytest.raises(ConfigError, match="nothing trains in epoch 1"):
+        fit(model, objective, task, settings=settings(optimizer={"model": {"frozen_epochs": 1}}), run=run)
+    assert all(p.requires_grad for p in model.parameters()), "a failed run gives the model back as it was"
+
+
+def test_clipping_values_does_not_hide_an_infinite_gradient(world):
+    model, objective, task, run = world(objective=Poison(2, "gradient"))
+    with pytest.raises(TrainingError, match="gradient norm is (nan|inf) at step 2"):
+        fit(model, objective, task, settings=settings(clip_value=1.0), run=run)
+
+
+def test_weights_that_are_not_finite_are_never_saved(world):
+    class Spoils(NoWatch):
+        def tick(self, tick):
+            if tick.progress.step == 3:
+                with torch.no_grad():
+                    objective.proxies.fill_(math.nan)
+
+    model, objective, task, run = world()
+    with pytest.raises(TrainingError, match="the objective's `proxies` is not finite after step 3"):
+        fit(model, objective, task, settings=settings(checkpoint_steps=1), run=run, watch=Spoils())
+    assert load_checkpoint(run.last)["progress"]["step"] == 2
+
+
+def test_a_misspelt_stage_names_the_stages_there_are(world):
+    model, objective, task, run = world(objective=Staged())
+    with pytest.raises(ConfigError, match="`stage.jiont` is no stage of this objective: did you mean `joint`"):
+        fit(model, objective, task, settings=settings(stages={"jiont": {}}), run=run)
+
+
+@pytest.mark.parametrize("accelerator", ["cuda", "mps"])
+def test_an_accelerator_that_is_not_there_is_one_clear_error(world, accelerator):
+    if torch.cuda.is_available() or torch.backends.mps.is_available():
+        pytest.skip("this machine has one")
+    model, objective, task, run = world()
+    with pytest.raises(ConfigError, match="is not there: use 'auto' or 'cpu'"):
+        fit(model, objective, task, settings=settings(accelerator=accelerator), run=run)
+
+
+def test_a_stop_during_an_evaluation_is_immediate_and_loses_nothing(world):
+    def evaluate():
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("the evaluation went on")
+
+    model, objective, task, run = world(evaluate=evaluate)
+    with pytest.raises(Interrupted, match=r"stopped at step 5 .* is saved"):
+        fit(model, objective, task, settings=settings(), run=run)
+    assert load_checkpoint(run.last)["progress"]["batch"] == N_BATCHES
+
+
+def test_a_second_stop_does_not_promise_what_was_not_saved(world):
+    class StopTwice(NoWatch):
+        def tick(self, tick):
+            if tick.progress.step == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGINT)
+
+    model, objective, task, run = world()
+    with pytest.raises(Interrupted, match="holds the checkpoint of step 0"):
+        fit(model, objective, task, settings=settings(), run=run, watch=StopTwice())
+
+
+def test_a_stop_request_saves_and_says_how_to_go_on(world):
     class Stop(NoWatch):
         def tick(self, tick):
             if tick.progress.step == 7:

@@ -26,6 +26,9 @@ from tests.engine.conftest import N_BATCHES, N_CLASSES, settings
 SPEED = {"images_per_second", "wait_share", "time"}
 
 
+STEPS_AFTER_TWO_EPOCHS = sum(range(1, 2 * N_BATCHES + 1))
+
+
 class Killed(Exception):
     """Stands for SIGKILL: nothing is saved any more."""
 
@@ -41,6 +44,8 @@ class KillAt(NoWatch):
 
 class Remembering(Objective):
     """Counts its hooks in buffers, changes stage, and draws from the global generator."""
+
+    stages = ("early", "late")
 
     def __init__(self):
         super().__init__()
@@ -109,8 +114,8 @@ CASES = {
 
 
 def evaluation(objective):
-    """Return an evaluation that depends on the state alone and gets worse."""
-    return lambda: {"recall_at_1": 1.0 / (1.0 + float(objective.steps_ended))}
+    """Return an evaluation that depends on the state alone and is best in the second of three epochs."""
+    return lambda: {"recall_at_1": 1.0 - abs(float(objective.steps_ended) - STEPS_AFTER_TWO_EPOCHS) / 1000}
 
 
 def run_to_the_end(world, folder, options, kill_at=None):
@@ -136,7 +141,39 @@ def test_a_run_killed_at_any_step_ends_as_one_that_was_not(world, name):
         resumed = run_to_the_end(world, folder, CASES[name])
         assert numbers(resumed) == numbers(whole), f"log after a kill at step {step}"
         assert_same({**final_state(resumed), "log_size": 0}, {**final_state(whole), "log_size": 0}, f"kill at step {step}")
-        assert resumed.best.exists() == whole.best.exists()
+        assert_same({**load_checkpoint(resumed.best), "log_size": 0}, {**load_checkpoint(whole.best), "log_size": 0}, "best")
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_a_run_killed_between_any_two_writes_ends_as_one_that_was_not(world, monkeypatch, number):
+    whole = run_to_the_end(world, "whole", {})
+    written = []
+
+    def dies_after(path, state):
+        save_checkpoint(path, state)
+        written.append(path)
+        if len(written) == number:
+            raise Killed
+
+    monkeypatch.setattr("kinfold.engine.fit.save_checkpoint", dies_after)
+    try:
+        run_to_the_end(world, "killed", {})
+    except Killed:
+        monkeypatch.undo()
+        run_to_the_end(world, "killed", {})
+    killed = Run(whole.folder.parent / "killed")
+    assert numbers(killed) == numbers(whole)
+    for name in ("last", "best"):
+        ours, theirs = (load_checkpoint(getattr(run, name)) for run in (killed, whole))
+        assert_same({**ours, "log_size": 0}, {**theirs, "log_size": 0}, name)
+    assert load_checkpoint(killed.best)["progress"]["step"] == 2 * N_BATCHES
+
+
+def test_a_deleted_checkpoint_starts_the_run_again_with_an_empty_log(world):
+    run = run_to_the_end(world, "run", {})
+    n_rows = len(run.rows())
+    run.last.unlink()
+    assert len(run_to_the_end(world, "run", {}).rows()) == n_rows
 
 
 def test_killed_twice_in_a_row_is_no_different(world):
@@ -219,9 +256,35 @@ def test_a_run_without_an_update_is_begun_anew(tmp_path):
 
 
 def test_a_folder_that_holds_something_else_is_not_used(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="not empty and holds no run"):
-        Run(tmp_path).open({})
+    for name in ("thesis.txt", "config.json"):  # a saved model has a config.json too
+        folder = tmp_path / name.split(".")[0]
+        folder.mkdir()
+        (folder / name).write_text("{}")
+        with pytest.raises(ConfigError, match="not empty and holds no run"):
+            Run(folder).open({})
+        assert (folder / name).read_text() == "{}"
+
+
+def test_what_changes_nothing_that_is_trained_may_change(tmp_path):
+    run = Run(tmp_path / "run")
+    config = {"data": {"root": "a", "size": 8}, "batches": {"workers": 0}, "train": {"log_every": 1, "epochs": 2}}
+    run.open(config)
+    save_checkpoint(run.last, {"progress": {"step": 1}})
+    assert run.open({"data": {"root": "b", "size": 8}, "batches": {"workers": 2}, "train": {"log_every": 5, "epochs": 2}})
+    assert run.open({**config, "evaluation": {"ks": [1]}, "run": "elsewhere"})
+    with pytest.raises(ConfigError, match=r"differs in `data.size`"):
+        run.open({**config, "data": {"root": "a", "size": 9}})
+    nested = Run(tmp_path / "nested")
+    nested.open({"recipe": config})
+    save_checkpoint(nested.last, {"progress": {"step": 1}})
+    assert nested.open({"recipe": {**config, "batches": {"workers": 3}}})
+
+
+def test_a_log_shorter_than_its_checkpoint_says_is_not_padded(tmp_path):
+    run = Run(tmp_path)
+    run.log({"a": 1.0, "b": float("nan")})
+    run.cut_log(10**6)
+    assert run.rows() == [{"a": 1.0, "b": None}]
 
 
 PROGRAM = """

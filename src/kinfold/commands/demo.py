@@ -22,6 +22,7 @@ from kinfold.measure import embed_table, score_table, with_columns
 from kinfold.models.embedder import Embedder
 from kinfold.objectives.proxy import Proxies
 from kinfold.recipe import BatchSettings, Recipe
+from kinfold.records import Embedded
 from kinfold.reports.figures import Shown, draw_neighbours
 from kinfold.train import fit
 
@@ -52,11 +53,11 @@ def demo_command(out: Path, *, epochs: int, as_json: bool) -> None:
     )
     embedder = Embedder("convnet", DIM, size=SIZE)
     scores = {"raw pixels": _scores(with_columns(test, _pixels(test)))}
-    scores["untrained network"] = _scores(with_columns(test, embed_table(embedder, test).embedding))
+    scores["untrained network"] = _scores(with_columns(test, embed_table(embedder, test)))
     objective = Proxies(proxy_anchor, train.n_classes, DIM)
     with ConsoleWatch(epochs) as watch:
         trained = fit(table, embedder, objective, run=out / f"run-{epochs}-epochs", recipe=recipe(epochs), watch=watch)
-    embeddings = with_columns(test, embed_table(trained.embedder, test).embedding)
+    embeddings = with_columns(test, embed_table(trained.embedder, test))
     scores["trained"] = _scores(embeddings)
     picture = out / "neighbours.png"
     draw_neighbours(_rows(test, embeddings, scores["trained"]), picture, title="Writing systems never trained on")
@@ -77,11 +78,13 @@ def _scores(embeddings: EmbeddingTable) -> Scores:
     return score_table(embeddings, metrics=METRICS)["label"]
 
 
-def _pixels(table: Table) -> torch.Tensor:
+def _pixels(table: Table) -> Embedded:
     """Return the grey values of the pictures themselves as embeddings."""
     pictures = [np.asarray(open_image(table.image_path(row)).convert("L"), dtype=np.float32).ravel() for row in range(len(table))]
     pixels = torch.from_numpy(np.stack(pictures)) / 255
-    return 1 - pixels  # ink is 1, paper 0: cosine then compares ink
+    ink = 1 - pixels  # paper is 0: cosine then compares what is drawn
+    item = torch.as_tensor(table.item)
+    return Embedded(ink, ink, torch.as_tensor(table.class_index), item, torch.zeros_like(item))
 
 
 def _rows(table: Table, embeddings: EmbeddingTable, scores: Scores) -> list[list[Shown]]:

@@ -1,10 +1,10 @@
 """`kinfold ls`: names for configurations, and runs."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 from kinfold.commands.output import print_json, print_table
+from kinfold.engine.run import Run
 from kinfold.errors import ConfigError, did_you_mean
 
 Row = tuple[str, str]
@@ -69,12 +69,12 @@ def _metrics(pattern: str) -> list[Row]:
 
 def _runs(folder: str) -> list[Row]:
     rows = []
-    for file in sorted(Path(folder or "runs").glob("*/config.json")):
-        metrics_file = file.parent / "metrics.json"
-        metrics = json.loads(metrics_file.read_text(encoding="utf-8")) if metrics_file.exists() else {}
-        best = metrics.get("test", {}).get("label", {}).get("recall_at_1")
-        state = "finished" if (file.parent / "model" / "config.json").exists() else "not finished"
-        rows.append((str(file.parent), state if best is None else f"{state}, recall@1 {100 * best:.1f}"))
+    for run in (Run(place) for place in sorted(Path(folder or "runs").glob("*/"))):
+        if not run.exists:
+            continue
+        recall = run.metrics().get("test", {}).get("label", {}).get("recall_at_1")
+        state = "finished" if (run.model / "config.json").exists() else "not finished"
+        rows.append((str(run.folder), state if recall is None else f"{state}, recall@1 {100 * recall:.1f}"))
     return rows
 
 

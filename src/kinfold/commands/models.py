@@ -4,18 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import torch
+
 from kinfold.engine.run import Run
 from kinfold.errors import ConfigError, DataError
 from kinfold.models.embedder import Embedder
 
 
-def is_run(target: str | Path) -> bool:
-    """Return whether a folder was made by `train`."""
-    return (Path(target) / "environment.json").is_file()
-
-
-def load_model(target: str, *, size: int | None = None, resize: Literal["crop", "squash"] | None = None) -> Embedder:
-    """Load a trained model, or make the untrained features of a trunk by its name.
+def load_model(
+    target: str, *, size: int | None = None, resize: Literal["crop", "squash"] | None = None, device: str | None = None
+) -> Embedder:
+    """Load a trained model, or make the untrained features of a trunk by its name, on the accelerator if there is one.
 
     Raises:
         DataError: a run that is not finished, or a folder that holds no model.
@@ -28,14 +27,22 @@ def load_model(target: str, *, size: int | None = None, resize: Literal["crop", 
         embedder = Embedder(target, None, size=size)
         if resize is not None:
             embedder.preprocessing = replace(embedder.preprocessing, resize=resize)
-        return embedder
+        return _placed(embedder, device)
     if size is not None or resize is not None:
         raise ConfigError(
             "`size` and `resize` are for a trunk's name: a trained model keeps the preprocessing it was trained with."
         )
-    if is_run(folder):
-        run = Run(folder)
+    run = Run(folder)
+    if run.exists:
         if not run.model.is_dir():
             raise DataError(f"{target} is not finished: run its `kinfold train` command again, it goes on where it stopped.")
         folder = run.model
-    return Embedder.from_pretrained(folder)
+    return _placed(Embedder.from_pretrained(folder), device)
+
+
+def _placed(embedder: Embedder, device: str | None) -> Embedder:
+    name = device or ("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        return embedder.to(torch.device(name))
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"--device {name}: {str(error).splitlines()[0]}") from None

@@ -9,6 +9,7 @@ from kinfold.commands.measured import show
 from kinfold.commands.output import print_json, say
 from kinfold.config import Config, read_config
 from kinfold.console import ConsoleWatch
+from kinfold.evaluation.memory import bytes_of
 from kinfold.evaluation.metric_names import metrics_of
 from kinfold.evaluation.spaces import function_of
 from kinfold.train import fit
@@ -44,3 +45,4 @@ def _check_evaluation(config: Config) -> None:
     """Find a misspelt metric before training, not after."""
     metrics_of(config.evaluation.metrics, config.evaluation.ks)
     function_of(config.evaluation.similarity)
+    bytes_of(config.evaluation.memory)

@@ -1,8 +1,12 @@
 """Everything needed to resume bit by bit, in one file that loads with `weights_only=True`."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -27,7 +31,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     """
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a broken file
+    except (RuntimeError, EOFError, ValueError, KeyError, AttributeError, UnpicklingError, BadZipFile) as error:
         raise TrainingError(f"{path} cannot be read as a checkpoint ({error}): delete it to start the run again.") from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise TrainingError(f"{path} is no checkpoint of format {FORMAT}: resume it with the version of Kinfold that wrote it.")
@@ -55,3 +59,16 @@ def restore_random_state(state: dict[str, Any]) -> None:
     np.random.set_state((kind, keys.numpy().astype(np.uint32), position, has_gauss, gauss))
     version, internal, gauss_next = state["python"]
     random.setstate((version, tuple(internal), gauss_next))
+
+
+@contextmanager
+def seeded_everything(seed: int) -> Iterator[None]:
+    """Seed the generators of torch, numpy and Python inside, and give the caller's states back afterwards."""
+    before = random_state()
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        restore_random_state(before)

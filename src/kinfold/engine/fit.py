@@ -1,15 +1,14 @@
 """The one training loop."""
 
 import math
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from torch import nn
 
-from kinfold.atomic import atomic_path
 from kinfold.engine.checkpoint import load_checkpoint, random_state, restore_random_state, save_checkpoint
 from kinfold.engine.interrupt import StopRequest
 from kinfold.engine.modes import set_training_mode
@@ -78,9 +77,9 @@ def fit(
                     loop.save_if_due()
                 loop.end_epoch()
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"stopped at step {progress.step} (epoch {progress.epoch + 1}): {run.folder} is saved; the same command goes on from there."
-        ) from None
+        raise Interrupted(loop.farewell()) from None
+    finally:
+        loop.session.optimizers.freeze(None)
     return progress
 
 
@@ -98,6 +97,8 @@ class _Loop:
 
     def restore(self) -> None:
         if not self.run.last.exists():
+            self.run.cut_log(0)
+            self.run.best.unlink(missing_ok=True)
             self.save()
             return
         state = load_checkpoint(self.run.last)
@@ -116,9 +117,17 @@ class _Loop:
         self._saved_step = self.progress.step
         self.watch.resumed(self.progress)
 
-    def save(self) -> None:
+    def save(self, *, is_best: bool = False) -> None:
+        state = self.state()
+        if is_best:  # first: a kill in between is resumed from before the evaluation, which writes the same again
+            save_checkpoint(self.run.best, state)
+        save_checkpoint(self.run.last, state)
+        self._saved_at, self._saved_step = time.monotonic(), self.progress.step
+
+    def state(self) -> dict[str, Any]:
         session = self.session
-        state = {
+        session.check_weights()
+        return {
             "model": self.model.state_dict(),
             "objective": self.objective.state_dict(),
             "progress": self.progress.state_dict(),
@@ -128,15 +137,19 @@ class _Loop:
             "last_norm": session.last_norm,
             "log_size": self.run.log_size(),
         }
-        save_checkpoint(self.run.last, state)
-        self._saved_at, self._saved_step = time.monotonic(), self.progress.step
+
+    def farewell(self) -> str:
+        progress = self.progress
+        saved = "is saved" if progress.step == self._saved_step else f"holds the checkpoint of step {self._saved_step}"
+        place = f"stopped at step {progress.step} (epoch {progress.epoch + 1})"
+        return f"{place}: {self.run.folder} {saved}; the same command goes on from there."
 
     def begin_epoch(self) -> None:
         if self.progress.batch == 0:
             with self.stop.at_once():
                 self.objective.on_epoch_start(self.progress.epoch, EpochTrainSet(self.task.train_set))
             self.session.follow_stage()
-        self.session.optimizers.freeze(self.progress.epoch)
+        self.session.optimizers.freeze(self.progress.epoch - self.progress.stage_epoch)
         set_training_mode(self.session.model, frozen_batch_norm=self.settings.frozen_batch_norm)
         self.objective.train()
         self.clock.new_row()
@@ -195,10 +208,7 @@ class _Loop:
         patience = self.settings.early_stopping_patience
         progress.is_done = is_last or (patience is not None and progress.n_waited >= patience)
         progress.epoch, progress.batch = progress.epoch + 1, 0
-        self.save()
-        if is_best:
-            with atomic_path(self.run.best) as temporary:
-                shutil.copyfile(self.run.last, temporary)
+        self.save(is_best=is_best)
 
     def _see(self, metrics: Mapping[str, float]) -> bool:
         progress, monitor = self.progress, self.settings.monitor

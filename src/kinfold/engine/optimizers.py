@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import nn
 
 from kinfold.engine.groups import check_names
@@ -46,22 +45,17 @@ class Optimizers:
         self._plateau = {name: Plateau(each) for name, each in self._schedule.items()}
         self._peak = {group.name: _peak(group, self._own[group.name], settings) for group in groups}
         self.torch_optimizers = _build(groups, self._own, self._peak, settings)
-        self._steppers: list[Any] = list(self.torch_optimizers)
 
     @property
     def parameters(self) -> list[nn.Parameter]:
         """All parameters of all groups."""
         return [p for group in self.groups for p in group.params]
 
-    def setup(self, fabric: Fabric) -> None:
-        """Let Fabric make the steps, which gives them its gradient scaling."""
-        self._steppers = [fabric.setup_optimizers(optimizer) for optimizer in self.torch_optimizers]
-
-    def freeze(self, epoch: int) -> None:
-        """Switch gradients off for groups that are still frozen in this epoch, and on for the others."""
+    def freeze(self, epoch: int | None) -> None:
+        """Switch gradients off for groups still frozen in this epoch of the stage, and on for the others; `None`: on for all."""
         for group in self.groups:
             for p in group.params:
-                p.requires_grad_(epoch >= self._own[group.name].frozen_epochs)
+                p.requires_grad_(epoch is None or epoch >= self._own[group.name].frozen_epochs)
 
     def set_rates(self, step: int) -> dict[str, float]:
         """Set every group's learning rate for update number `step` (from 0) and return them by name."""
@@ -86,10 +80,14 @@ class Optimizers:
         for optimizer in self.torch_optimizers:
             optimizer.zero_grad(set_to_none=True)
 
+    def with_work(self) -> list[torch.optim.Optimizer]:
+        """Return the torch optimisers that have a gradient to apply."""
+        return [each for each in self.torch_optimizers if any(p.grad is not None for g in each.param_groups for p in g["params"])]
+
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        for stepper in self._steppers:
-            stepper.step()
+        for optimizer in self.with_work():
+            optimizer.step()
 
     def with_gradients(self) -> list[nn.Parameter]:
         """Return the parameters that have a gradient now."""

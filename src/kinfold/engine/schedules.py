@@ -50,7 +50,7 @@ def _cosine(start: float, end: float, progress: float) -> float:
 
 def _n_drops(settings: ScheduleSettings, epoch: float) -> int:
     passed = sum(epoch >= milestone for milestone in settings.milestones)
-    return passed + (int(epoch / settings.every_epochs) if settings.every_epochs else 0)
+    return passed + (math.floor(epoch / settings.every_epochs + 1e-9) if settings.every_epochs else 0)
 
 
 class Plateau:

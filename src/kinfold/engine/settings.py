@@ -1,12 +1,13 @@
 """What can be set about optimisation and the loop."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from kinfold.errors import ConfigError, did_you_mean
 from kinfold.settings import Settings
 
+Beta = Annotated[float, Field(ge=0, lt=1)]
 OptimizerKind = Literal["adamw", "adam", "sgd", "rmsprop"]
 ScheduleKind = Literal["constant", "cosine", "step", "plateau", "one_cycle"]
 PRECISIONS = {"fp32": "32-true", "fp16": "16-mixed", "bf16": "bf16-mixed"}
@@ -82,7 +83,7 @@ class OptimizerSettings(Settings):
     learning_rate: float = Field(default=1e-4, ge=0)
     weight_decay: float = Field(default=1e-4, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: float = Field(default=1e-8, gt=0)
     groups: dict[str, GroupSettings] = Field(default_factory=dict)
 
@@ -95,6 +96,8 @@ class OptimizerSettings(Settings):
             key: value for key, value in values.items() if key not in cls.model_fields and isinstance(value, dict | GroupSettings)
         }
         rest = {key: value for key, value in values.items() if key not in inner}
+        if inner and not isinstance(rest.get("groups", {}), dict):
+            raise ConfigError(f"`groups` = {rest['groups']!r}: it holds one table per parameter group.")
         return {**rest, "groups": {**rest.get("groups", {}), **inner}} if inner else values
 
 

@@ -18,7 +18,7 @@ class Tick:
         n_batches: batches of an epoch.
         images_per_second: since the last row of the log.
         wait_share: share of the time spent waiting for data, in [0, 1].
-        seconds_left: to the end of the run, without evaluations.
+        seconds_left: to the end of the run, at the pace so far.
     """
 
     progress: Progress

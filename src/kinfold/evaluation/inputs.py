@@ -11,7 +11,7 @@ from torch import Tensor
 from kinfold.errors import DataError, ShapeError
 from kinfold.evaluation.typed import integers, real_array, tensor_of
 
-ROWS_A_CHECK = 65_536
+ROWS_A_CHECK = 4_096
 
 
 def embedding_of(value: object, *, name: str = "embedding") -> Float[Tensor, "n d"]:

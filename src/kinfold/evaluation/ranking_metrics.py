@@ -19,8 +19,8 @@ def recall_at_k(ranks: Ranks, k: int) -> Float[Tensor, " n"]:
         tensor([0.5000], dtype=torch.float64)
     """
     best = ranks.best()
-    cases, case, _ = distinct(torch.stack([best.above, best.tied, best.relevant_tied]), dim=1)
-    above, tied, relevant = cases
+    one, case = _distinct_cases(best)
+    above, tied, relevant = best.above[one], best.tied[one], best.relevant_tied[one]
     return _per_query(best, _hit(tied, relevant, torch.minimum((k - above).clamp_min(0), tied))[case])
 
 
@@ -56,8 +56,8 @@ def average_precision(ranks: Ranks) -> Float[Tensor, " n"]:
 def reciprocal_rank(ranks: Ranks) -> Float[Tensor, " n"]:
     """Return the expected value of 1 / (rank of the most alike relevant item)."""
     best = ranks.best()
-    cases, case, _ = distinct(torch.stack([best.above, best.tied, best.relevant_tied]), dim=1)
-    above, tied, relevant = cases.double()
+    one, case = _distinct_cases(best)
+    above, tied, relevant = best.above[one].double(), best.tied[one].double(), best.relevant_tied[one].double()
     value, still_none = torch.zeros_like(above), torch.ones_like(above)
     # The first relevant item of a group is at place t with probability (none before) · relevant / (items left).
     for t in range(int((tied - relevant).max()) + 1 if len(above) else 0):
@@ -76,6 +76,16 @@ def ndcg(ranks: Ranks) -> Float[Tensor, " n"]:
     mean = (total[ranks.above + ranks.tied] - total[ranks.above]) / ranks.tied
     gain = torch.where(ranks.tied == 1, discount[ranks.above], mean)
     return (_per_query(ranks, gain) / total[ranks.n_relevant]).clamp_max(1)
+
+
+def _distinct_cases(best: Ranks) -> tuple[Int[Tensor, " u"], Int[Tensor, " t"]]:
+    """Return one query for each combination of (above, tied, relevant tied), and the combination of every query."""
+    case = torch.zeros_like(best.above)
+    for number in (best.above, best.tied, best.relevant_tied):
+        values, place, _ = distinct(number)
+        _, case, _ = distinct(case * len(values) + place)
+    n_cases = int(case.max()) + 1 if len(case) else 0
+    return case.new_zeros(n_cases).scatter_(0, case, torch.arange(len(case))), case
 
 
 def _per_query(ranks: Ranks, value: Float[Tensor, " t"]) -> Float[Tensor, " n"]:

@@ -25,10 +25,10 @@ def array_of(x: Tensor) -> npt.NDArray[Any]:
     return cast("Callable[[], npt.NDArray[Any]]", x.numpy)()
 
 
-def distinct(x: Tensor, *, dim: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the distinct values (or slices along `dim`), the place of each in them, and how often each occurs."""
+def distinct(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the distinct values, the place of each in them, and how often each occurs."""
     unique = cast("Callable[..., tuple[Tensor, Tensor, Tensor]]", torch.unique)  # pyright: ignore[reportUnknownMemberType]
-    return unique(x, dim=dim, return_inverse=True, return_counts=True)
+    return unique(x, return_inverse=True, return_counts=True)
 
 
 def sklearn_function(module: str, name: str) -> Callable[..., Any]:

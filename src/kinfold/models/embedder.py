@@ -135,8 +135,11 @@ class Embedder(nn.Module):
 
     def fingerprint(self) -> str:
         """Return 64 hexadecimal digits that are equal exactly for equal weights, architecture and preprocessing."""
-        architecture = {"trunk": self.trunk.name, **self._settings, "preprocessing": self.preprocessing.to_dict()}
-        return fingerprints.fingerprint(self.state_dict(), architecture)
+        return fingerprints.fingerprint(self.state_dict(), self.describe())
+
+    def describe(self) -> dict[str, object]:
+        """Return architecture and preprocessing in plain values: everything but the weights."""
+        return {"trunk": self.trunk.name, **self._settings, "preprocessing": self.preprocessing.to_dict()}
 
     def save_pretrained(self, folder: str | PathLike[str], *, card: Mapping[str, object] | None = None) -> None:
         """Write the model into a folder: weights (safetensors), configuration, class names and a model card.

@@ -1,6 +1,8 @@
 """Objective: what is minimised, with everything it learns and remembers."""
 
 from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
 
 from torch import nn
 
@@ -17,11 +19,15 @@ class Objective(nn.Module, ABC):
     Attributes:
         phases: how many updates one batch gives, by name. A phase routes its gradients by `detach`, in `forward`, and the
             phases train disjoint parameters. With gradient accumulation all phases see the parameters of the window's start.
+        stages: the values that `stage` takes; a configuration may name an optimiser and a schedule for each.
         n_classes: number of training classes the objective was made for; `None` means any.
+        dim: size of the embedding it was made for; `None` means any.
     """
 
     phases: tuple[str, ...] = ("main",)
+    stages: tuple[str, ...] = ("main",)
     n_classes: int | None = None
+    dim: int | None = None
 
     @property
     def stage(self) -> str:
@@ -31,6 +37,12 @@ class Objective(nn.Module, ABC):
     @abstractmethod
     def forward(self, batch: Embedded, phase: str = "main") -> Losses:
         """Return the weighted terms of this phase's loss."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what tells this objective from another one, in plain values: a run goes on only with the same."""
+        own = {name: plain(value) for name, value in vars(self).items() if not name.startswith("_") and name != "training"}
+        shapes = {name: list(tensor.shape) for name, tensor in self.state_dict().items()}
+        return {"class": type(self).__qualname__, "settings": own, "tensors": shapes}
 
     def parameter_groups(self) -> list[ParamGroup]:
         """Return what the objective learns, by group; every parameter must be in one group."""
@@ -42,3 +54,20 @@ class Objective(nn.Module, ABC):
 
     def on_step_end(self, step: int) -> None:
         """Tidy up after update number `step` (counted from 1): renormalise, enqueue, refresh."""
+
+
+def plain(value: Any) -> Any:
+    """Return a function by its name and bound keywords, a number or text as it is, anything else by its type.
+
+    Example:
+        >>> from kinfold.losses import contrastive
+        >>> plain(partial(contrastive, negative_threshold=0.2))
+        {'function': 'contrastive', 'keywords': {'negative_threshold': 0.2}}
+    """
+    if isinstance(value, partial):
+        return {"function": plain(value.func), "keywords": {name: plain(each) for name, each in value.keywords.items()}}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return getattr(value, "__qualname__", type(value).__qualname__)

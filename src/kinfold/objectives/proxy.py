@@ -70,6 +70,7 @@ class Proxies(Objective):
         if n_classes < 1 or dim < 1:
             raise ConfigError(f"n_classes = {n_classes} and dim = {dim}: both must be at least 1.")
         self.loss, self.similarity, self.lr_scale, self.n_classes = loss, similarity, lr_scale, n_classes
+        self.dim = dim
         self.proxies = nn.Parameter(initial_proxies(n_classes, dim, generator=torch.Generator().manual_seed(seed)))
 
     def terms(
