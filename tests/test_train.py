@@ -259,6 +259,28 @@ def test_embedding_a_table_and_embedding_its_files_agree(table):
     torch.testing.assert_close(kinfold.embed_table(model, rows).embedding, model.embed(paths))
 
 
+def test_any_data_set_of_images_and_labels_trains_and_is_measured(table, tmp_path):
+    class Pictures(torch.utils.data.Dataset):
+        def __init__(self, rows):
+            self.rows = rows
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, row):
+            return Image.open(self.rows.image_path(row)), self.rows.label[row]
+
+    train = kinfold.table_from_dataset(Pictures(table.of_split("train")))
+    trained = kinfold.fit(train, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
+    same = kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "files", recipe=recipe())
+    assert trained.embedder.fingerprint() == same.embedder.fingerprint(), "where the images come from changes nothing"
+    test = kinfold.table_from_dataset(Pictures(table.of_split("test")), split="test")
+    ours, theirs = (kinfold.evaluate(trained.embedder, rows)["label"].metrics for rows in (test, table.of_split("test")))
+    assert ours == theirs
+    with pytest.raises(kinfold.DataError, match="image 0 of list is a tensor: give the data set without its transform"):
+        kinfold.evaluate(trained.embedder, kinfold.table_from_dataset([(torch.zeros(3, 24, 24), 0)] * 4))
+
+
 def test_flags_of_queries_and_gallery_decide_who_searches_whom(table):
     n = len(table)
     flagged = replace(table, is_query=np.arange(n) % 2 == 0, is_gallery=np.arange(n) % 2 == 1)

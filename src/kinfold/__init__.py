@@ -46,6 +46,7 @@ _HOME = {
     "score_levels": "kinfold.evaluation.evaluate",
     "score_table": "kinfold.measure",
     "split_classes": "kinfold.data.splits",
+    "table_from_dataset": "kinfold.data.datasets",
     "trunk": "kinfold.models.trunks",
     "with_columns": "kinfold.measure",
     "without_self": "kinfold.core.pairs",

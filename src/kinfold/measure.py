@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from kinfold.data.datasets import ImageFiles
+from kinfold.data.datasets import images_of
 from kinfold.data.loader import ImageLoader
 from kinfold.data.samplers import SequentialBatchSampler
 from kinfold.data.table import Table
@@ -44,7 +44,7 @@ def embed_table(
         raise DataError("there is no image to embed: the table, or the split that was asked for, has no row.")
     preprocessing = embedder.preprocessing
     loader = ImageLoader(
-        ImageFiles.of_table(table, draft_size=preprocessing.short_side),
+        images_of(table, draft_size=preprocessing.short_side),
         torch.as_tensor(table.class_index),
         torch.as_tensor(table.item),
         transform=preprocessing,

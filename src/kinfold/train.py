@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import torch
 
-from kinfold.data.datasets import ImageFiles
+from kinfold.data.datasets import images_of
 from kinfold.data.loader import ImageLoader
 from kinfold.data.samplers import BatchSampler, MPerClassSampler, RandomBatchSampler
 from kinfold.data.table import Table
@@ -144,7 +144,7 @@ def _training_batches(train: Table, embedder: Embedder, recipe: Recipe) -> Image
     batches, preprocessing = recipe.batches, embedder.preprocessing
     label = torch.as_tensor(train.class_index)
     return ImageLoader(
-        ImageFiles.of_table(train, draft_size=decoding_size(preprocessing.size, crop_scale=batches.crop_scale)),
+        images_of(train, draft_size=decoding_size(preprocessing.size, crop_scale=batches.crop_scale)),
         label,
         torch.as_tensor(train.item),
         transform=train_transform(

@@ -6,12 +6,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
-from kinfold.data.table import Box, Table
-from kinfold.errors import ConfigError, DataError, ShapeError
+from kinfold.data.table import SPLITS, Box, Table
+from kinfold.errors import ConfigError, DataError, ShapeError, did_you_mean
 from kinfold.images.decode import open_image
 
 
@@ -127,6 +128,76 @@ class DatasetImages:
     def name(self, row: int) -> str:
         """Return the row's number and the data set's class."""
         return f"image {row} of {type(self._dataset).__name__}"
+
+
+@dataclass(frozen=True)
+class DatasetRows:
+    """Some rows of a data set's images, for the table that was made from it.
+
+    Attributes:
+        images: the whole data set.
+        item: which row of it each of these rows is.
+    """
+
+    images: DatasetImages
+    item: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def __getitem__(self, row: int) -> Image.Image:
+        _check_row(row)
+        image = self.images[self.item[row]]
+        if isinstance(image, Tensor):
+            raise DataError(
+                f"{self.name(row)} is a tensor: give the data set without its transform, pictures are cut and normalised as the model "
+                "needs them."
+            )
+        return open_image(image)
+
+    def name(self, row: int) -> str:
+        """Return the row's number in the data set."""
+        return self.images.name(self.item[row])
+
+
+def table_from_dataset(dataset: Any, *, label: Iterable[Hashable] | None = None, split: str = "train") -> Table:
+    """Return a table around any torch data set of (image, label), to train on or to measure.
+
+    Args:
+        dataset: map-style; images as Pillow images, arrays or paths, so without a transform to tensors.
+        label: the labels, if they are known; else the attribute `targets` is taken, and without it every pair is read once.
+        split: `train`, `val` or `test`, for all rows.
+
+    Raises:
+        ConfigError: an unknown split.
+        ShapeError: there is not one label for every image.
+
+    Example:
+        >>> table = table_from_dataset([(Image.new("RGB", (8, 8)), "owl"), (Image.new("RGB", (8, 8)), "wren")])
+        >>> table.classes
+        ('owl', 'wren')
+    """
+    if split not in SPLITS:
+        raise ConfigError(f"split {split!r} is not known; {did_you_mean(split, SPLITS)}")
+    images = DatasetImages(dataset, label=label)
+    names = [name if isinstance(name, int | str) and not isinstance(name, bool) else str(name) for name in images.classes]
+    n = len(images)
+    return Table(
+        path=tuple(f"{row}" for row in range(n)),
+        label=tuple(names[code] for code in images.label.tolist()),
+        split=(split,) * n,
+        item=np.arange(n),
+        root=Path(),
+        notes=(f"made from a data set of type {type(dataset).__name__}",),
+        source=images,
+    )
+
+
+def images_of(table: Table, *, draft_size: int | None = None) -> "ImageFiles | DatasetRows":
+    """Return the images of a table's rows: its files, or rows of the data set it was made from."""
+    if isinstance(table.source, DatasetImages):
+        return DatasetRows(table.source, tuple(table.item.tolist()))
+    return ImageFiles.of_table(table, draft_size=draft_size)
 
 
 def _distinct(values: list) -> list:

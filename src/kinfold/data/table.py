@@ -47,6 +47,7 @@ class Table:
         sequence: the burst or track the image belongs to.
         boxes: the object's box per row, `None` in a row means the whole picture.
         notes: how the source was understood, a line each.
+        source: what holds the images by item where they are not files (`table_from_dataset`).
     """
 
     path: tuple[str, ...]
@@ -61,6 +62,7 @@ class Table:
     sequence: tuple[Name | None, ...] | None = None
     boxes: tuple[Box | None, ...] | None = None
     notes: tuple[str, ...] = ()
+    source: object | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns of unequal length."""
@@ -209,7 +211,9 @@ class Table:
     def _columns(self) -> dict:
         """Return what has one value per row, levels apart."""
         columns = {
-            column.name: getattr(self, column.name) for column in fields(self) if column.name not in ("root", "levels", "notes")
+            column.name: getattr(self, column.name)
+            for column in fields(self)
+            if column.name not in ("root", "levels", "notes", "source")
         }
         return {name: column for name, column in columns.items() if column is not None}
 
