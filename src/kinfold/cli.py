@@ -119,7 +119,7 @@ def embed(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for images, run and picture.")] = Path("demo"),
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training characters.")] = 8,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training characters.")] = 6,
     as_json: Json = False,
 ) -> None:
     """Train on Latin and Greek characters, search in Cyrillic, Georgian and Armenian."""

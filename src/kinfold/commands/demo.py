@@ -28,7 +28,7 @@ from kinfold.train import fit
 
 DIM, SIZE = 128, 48
 METRICS = ("recall_at_1", "map_at_r")
-N_ROWS, N_NEIGHBOURS = 10, 8
+N_ROWS, N_NEIGHBOURS = 8, 8
 
 
 def recipe(epochs: int) -> Recipe:
