@@ -29,7 +29,8 @@ from kinfold.engine.settings import FitSettings, LoopSettings, OptimizerSettings
 from kinfold.engine.watch import NoWatch, Tick
 from kinfold.losses import proxy_anchor
 
-DIM, N_CLASSES, PER_CLASS, BATCH_SIZE, WARM_UP = 128, 40, 16, 64, 5
+DIM, N_CLASSES, PER_CLASS, WARM_UP = 128, 40, 16, 5
+CASES = {"glyph net, 48 px, batch 64": ("convnet", 48, 64), "Lite0, 128 px, batch 16": ("tf_efficientnet_lite0", 128, 16)}
 RESULT = Path(__file__).parent / "results" / "training.json"
 
 
@@ -92,15 +93,16 @@ def pictures(folder: Path, size: int) -> list[Path]:
     return paths
 
 
-def measure(trunk: str, size: int, n_steps: int, folder: Path) -> dict[str, float]:
+def measure(case: tuple[str, int, int], n_steps: int, folder: Path) -> dict[str, float]:
     """Time both loops in turn and return medians in milliseconds."""
+    trunk, size, batch_size = case
     paths = pictures(folder, size)
     label = torch.arange(len(paths)) // PER_CLASS
     embedder = kinfold.Embedder(trunk, DIM, size=size)
     objective = kinfold.Proxies(proxy_anchor, N_CLASSES, DIM)
 
     def loader() -> ImageLoader:
-        sampler = MPerClassSampler(label, m=4, batch_size=BATCH_SIZE)
+        sampler = MPerClassSampler(label, m=4, batch_size=batch_size)
         return ImageLoader(ImageFiles(paths), label, transform=train_transform(embedder.preprocessing), sampler=sampler)
 
     turns = Turns(Bare(copy.deepcopy(embedder), copy.deepcopy(objective), loader()), n_steps)
@@ -133,9 +135,9 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     n_steps = 3 if arguments.smoke else arguments.steps
     results = {}
-    for name, trunk, size in (("glyph net, 48 px", "convnet", 48), ("Lite0, 128 px", "tf_efficientnet_lite0", 128)):
+    for name, case in CASES.items():
         with tempfile.TemporaryDirectory() as folder:
-            results[name] = measure(trunk, size, n_steps, Path(folder))
+            results[name] = measure(case, n_steps, Path(folder))
         print(name, json.dumps(results[name]))
     facts = {
         "threads": arguments.threads,
@@ -145,7 +147,7 @@ def main() -> None:
     }
     if not arguments.smoke:
         RESULT.parent.mkdir(exist_ok=True)
-        RESULT.write_text(json.dumps({"results": results, **facts, "batch_size": BATCH_SIZE}, indent=2) + "\n", encoding="utf-8")
+        RESULT.write_text(json.dumps({"results": results, **facts}, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

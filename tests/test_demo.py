@@ -1,4 +1,4 @@
-"""The demo, end to end with one epoch: three rows of scores and a picture."""
+"""The demo, end to end with three epochs: three rows of scores and a picture."""
 
 import json
 
@@ -11,11 +11,11 @@ from kinfold.cli import app
 
 @pytest.mark.slow
 def test_the_demo_beats_pixels_and_the_untrained_network_and_draws(tmp_path):
-    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--epochs", "1", "--json"])
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--epochs", "3", "--json"])
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     recall = {name: found[name]["recall_at_1"] for name in ("raw pixels", "untrained network", "trained")}
     assert recall["trained"] > max(recall["raw pixels"], recall["untrained network"]) + 0.1
     assert min(Image.open(found["picture"]).size) > 500
-    again = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--epochs", "1", "--json"])
+    again = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--epochs", "3", "--json"])
     assert json.loads(again.stdout)["trained"] == found["trained"], "a second run uses what is there and says the same"

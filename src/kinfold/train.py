@@ -13,11 +13,12 @@ from kinfold.data.loader import ImageLoader
 from kinfold.data.samplers import BatchSampler, MPerClassSampler, RandomBatchSampler
 from kinfold.data.table import Table
 from kinfold.data.transforms import decoding_size, train_transform
-from kinfold.engine.checkpoint import load_checkpoint, seeded_everything
+from kinfold.engine.checkpoint import load_checkpoint
 from kinfold.engine.fit import Task
 from kinfold.engine.fit import fit as run_loop
 from kinfold.engine.progress import Progress
 from kinfold.engine.run import Run
+from kinfold.engine.seeding import seeded_everything
 from kinfold.engine.watch import Watch
 from kinfold.errors import ConfigError, DataError, ShapeError, did_you_mean
 from kinfold.measure import embed_table, score_table, with_columns

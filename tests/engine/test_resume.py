@@ -12,9 +12,10 @@ import pytest
 import torch
 from torch import nn
 
-from kinfold.engine.checkpoint import load_checkpoint, random_state, restore_random_state, save_checkpoint
+from kinfold.engine.checkpoint import load_checkpoint, save_checkpoint
 from kinfold.engine.fit import fit
 from kinfold.engine.run import Run
+from kinfold.engine.seeding import random_state, restore_random_state
 from kinfold.engine.watch import NoWatch
 from kinfold.errors import ConfigError, TrainingError
 from kinfold.losses import proxy_anchor

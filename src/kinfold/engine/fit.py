@@ -9,11 +9,12 @@ from typing import Any
 
 from torch import nn
 
-from kinfold.engine.checkpoint import load_checkpoint, random_state, restore_random_state, save_checkpoint
+from kinfold.engine.checkpoint import load_checkpoint, save_checkpoint
 from kinfold.engine.interrupt import StopRequest
 from kinfold.engine.modes import set_training_mode
 from kinfold.engine.progress import Progress
 from kinfold.engine.run import Run
+from kinfold.engine.seeding import random_state, restore_random_state
 from kinfold.engine.session import Session
 from kinfold.engine.settings import FitSettings
 from kinfold.engine.train_set import EpochTrainSet

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from kinfold.errors import DataError
 from kinfold.evaluation.metric_names import NEEDS_BEST, Metric, depth_of
-from kinfold.evaluation.rank_record import Ranks, join
+from kinfold.evaluation.rank_record import Ranks
 from kinfold.evaluation.search import Search
 from kinfold.evaluation.typed import integers
 
@@ -16,17 +16,28 @@ EMPTY_VALUE = {"neg": 0.0, "pos": 1.0}
 def query_values(search: Search, metrics: list[Metric]) -> tuple[dict[str, Float[Tensor, " n"]], Int[Tensor, " n"]]:
     """Return the values of ranking metrics (NaN where nothing is relevant) and the number of relevant items, by query row.
 
-    Only the best rank of each query is kept from block to block; the other metrics are computed while a block's ranks are there.
+    Only the best rank of each query is kept from block to block; the other metrics are computed while a block's ranks are there. What
+    is kept is written into arrays made beforehand: small ones made in between would pin the blocks' freed memory in pieces.
     """
+    n = len(search.query_order)
     of_best = [metric for metric in metrics if metric.family in NEEDS_BEST]
     of_block = [metric for metric in metrics if metric.family not in NEEDS_BEST]
-    best, parts = list[Ranks](), {metric.name: list[Tensor]() for metric in of_block}
+    numbers, totals = torch.empty((5, n), dtype=torch.long), torch.empty((2, n), dtype=torch.long)
+    value = {metric.name: torch.empty(n, dtype=torch.float64) for metric in of_block}
+    n_found = n_done = 0
     for ranks in search.ranks(depth_of(metrics)):
-        best.append(ranks.best())
+        best = ranks.best()
+        found = slice(n_found, n_found + len(best.query))
+        done = slice(n_done, n_done + len(ranks.n_relevant))
+        for i, entry in enumerate((best.query + n_done, best.above, best.tied, best.relevant_above, best.relevant_tied)):
+            numbers[i, found] = entry
+        totals[0, done], totals[1, done] = ranks.n_relevant, ranks.n_candidates
         for metric in of_block:
-            parts[metric.name].append(metric.of(ranks))
-    joined = join(best)
-    value = {name: torch.cat(part) for name, part in parts.items()} | {metric.name: metric.of(joined) for metric in of_best}
+            value[metric.name][done] = metric.of(ranks)
+        n_found, n_done = found.stop, done.stop
+    query, above, tied, relevant_above, relevant_tied = numbers[:, :n_found]
+    joined = Ranks(query, above, tied, relevant_above, relevant_tied, totals[0], totals[1])
+    value |= {metric.name: metric.of(joined) for metric in of_best}
     place = search.query_order.argsort()
     return {metric.name: value[metric.name][place] for metric in metrics}, joined.n_relevant[place]
 
