@@ -45,8 +45,8 @@ def test_one_update_equals_a_bare_torch_loop(world):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    assert torch.equal(probe(model), probe(bare))
-    assert torch.equal(objective.proxies, twin.proxies)
+    torch.testing.assert_close(probe(model), probe(bare), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(objective.proxies, twin.proxies, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("steps", [2, 3, 4])
@@ -69,7 +69,7 @@ def test_accumulation_averages_over_the_batches_that_the_window_really_holds(wor
         for batch in window:
             (twin.terms(bare(batch.image)[1], batch.label).total / len(window)).backward()
         optimizer.step()
-    assert torch.equal(probe(model), probe(bare))
+    torch.testing.assert_close(probe(model), probe(bare), rtol=1e-4, atol=1e-5)
 
 
 def test_a_parameter_of_the_objective_in_no_group_is_named(world):

@@ -33,8 +33,8 @@ def percent(value: float) -> str:
     """Return a share in percent with one decimal.
 
     Example:
-        >>> percent(0.8765)
-        '87.7'
+        >>> percent(0.876)
+        '87.6'
     """
     return f"{100 * value:.1f}"
 

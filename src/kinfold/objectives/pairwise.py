@@ -52,8 +52,8 @@ class Pairwise(Objective):
 
     Example:
         >>> from kinfold.losses import multi_similarity
-        >>> from kinfold.core.mining import multi_similarity_pairs
-        >>> objective = Pairwise(multi_similarity, miner=multi_similarity_pairs)
+        >>> from kinfold.core.mining import multi_similarity_mining
+        >>> objective = Pairwise(multi_similarity, miner=multi_similarity_mining)
     """
 
     def __init__(self, loss: Loss, *, similarity: Similarity = cosine, miner: Miner | None = None):
