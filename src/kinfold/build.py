@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kinfold.config import Config, ObjectiveSettings
+from kinfold.config import Config, DataSettings, ObjectiveSettings
 from kinfold.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from kinfold.objectives.base import Objective
 
 
-def build_table(config: Config) -> "Table":
+def build_table(data: DataSettings) -> "Table":
     """Read the table and hold out validation classes where the configuration asks for it."""
     from kinfold.data.read import read_table
     from kinfold.data.splits import hold_out_classes
 
-    table = read_table(config.data.root)
-    every = config.data.hold_out_every
-    return hold_out_classes(table, every=every) if every else table
+    table = read_table(data.root)
+    return hold_out_classes(table, every=data.hold_out_every) if data.hold_out_every else table
 
 
 def build_embedder(config: Config) -> "Embedder":

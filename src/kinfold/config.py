@@ -84,7 +84,7 @@ class EvaluationSettings(Settings):
         split: the part of the table that is measured.
         ks: cut-offs of recall and precision.
         similarity: larger = more alike.
-        metrics: names without cut-off (`recall`, `map_at_r`, …) or with one (`recall_at_1`); `None`: all rank metrics.
+        metrics: such as `map_at_r`, `recall_at_k` (for each k of `ks`) or `recall_at_1`; `None`: all rank metrics.
         memory: what the blocks of similarities may take.
         after_training: measure once when training is done.
     """

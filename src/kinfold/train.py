@@ -81,11 +81,8 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     """
     recipe = recipe or Recipe()
     train, val = table.of_split("train"), table.of_split("val")
-    _check(table, train, objective, recipe)
-    if objective.dim not in (None, embedder.dim):
-        raise ShapeError(
-            f"the objective was made for embeddings of {objective.dim} numbers but the embedder gives {embedder.dim}."
-        )
+    _check_fits(train, embedder, objective)
+    _check_splits(table, val, recipe)
     embedder.classes = cast(Any, list(train.classes))
     batches = _training_batches(train, embedder, recipe)
     folder = Run(run)
@@ -120,7 +117,7 @@ def table_fingerprint(*tables: Table) -> str:
     return digest.hexdigest()
 
 
-def _check(table: Table, train: Table, objective: Objective, recipe: Recipe) -> None:
+def _check_fits(train: Table, embedder: Embedder, objective: Objective) -> None:
     if train.n_classes < 2:
         raise DataError(f"the training split has {train.n_classes} class(es): at least 2 are needed to tell classes apart.")
     if objective.n_classes not in (None, train.n_classes):
@@ -128,10 +125,17 @@ def _check(table: Table, train: Table, objective: Objective, recipe: Recipe) -> 
             f"the objective was made for {objective.n_classes} classes but the training split has {train.n_classes}: "
             'pass n_classes=table.of_split("train").n_classes.'
         )
+    if objective.dim not in (None, embedder.dim):
+        raise ShapeError(
+            f"the objective was made for embeddings of {objective.dim} numbers but the embedder gives {embedder.dim}."
+        )
+
+
+def _check_splits(table: Table, val: Table, recipe: Recipe) -> None:
     if not recipe.allow_shared_classes:
         table.check_disjoint()
     monitor = recipe.train.monitor
-    if len(table.of_split("val")):
+    if len(val):
         if monitor not in VALIDATION_METRICS:
             raise ConfigError(f"`train.monitor` = {monitor!r}: {did_you_mean(monitor, VALIDATION_METRICS)}")
     elif recipe.train.early_stopping_patience is not None or recipe.schedule.kind == "plateau":

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kinfold.build import build_table
 from kinfold.commands.measured import record, show
 from kinfold.commands.models import load_model
 from kinfold.commands.output import say
+from kinfold.config import DataSettings
 from kinfold.data.read import read_table
-from kinfold.data.splits import hold_out_classes
 from kinfold.data.table import SPLITS, Table
 from kinfold.embeddings import SUFFIXES, EmbeddingTable, read_embeddings
 from kinfold.engine.run import Run
@@ -106,8 +107,7 @@ def _own_table(config: Mapping[str, Any]) -> Table:
     data = config.get("data")
     if data is None:
         raise ConfigError("this run was made from Python and does not know its table: say which images with --table.")
-    found = read_table(data["root"])
-    return hold_out_classes(found, every=data["hold_out_every"]) if data["hold_out_every"] else found
+    return build_table(DataSettings(**data))
 
 
 def _rows(table: Table, split: str) -> Table:

@@ -1,11 +1,17 @@
 """`kinfold ls`: names for configurations, and runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from kinfold.commands.output import print_json, print_table
+from kinfold.core.mining import MINERS
+from kinfold.core.similarity import SIMILARITIES
 from kinfold.engine.run import Run
 from kinfold.errors import ConfigError, did_you_mean
+from kinfold.evaluation.metrics import METRICS
+from kinfold.losses import LOSSES
+from kinfold.objectives import OBJECTIVES
 
 Row = tuple[str, str]
 
@@ -21,32 +27,9 @@ def ls_command(what: str, pattern: str, *, as_json: bool) -> None:
         print_table([what, ""], rows, numbers=False)
 
 
-def _first_lines(table: dict) -> list[Row]:
-    return [(name, (thing.__doc__ or "").strip().splitlines()[0]) for name, thing in sorted(table.items())]
-
-
-def _losses(pattern: str) -> list[Row]:
-    from kinfold.losses import LOSSES
-
-    return [row for row in _first_lines(LOSSES) if pattern in row[0]]
-
-
-def _objectives(pattern: str) -> list[Row]:
-    from kinfold.objectives import OBJECTIVES
-
-    return [row for row in _first_lines(OBJECTIVES) if pattern in row[0]]
-
-
-def _miners(pattern: str) -> list[Row]:
-    from kinfold.core.mining import MINERS
-
-    return [row for row in _first_lines(MINERS) if pattern in row[0]]
-
-
-def _similarities(pattern: str) -> list[Row]:
-    from kinfold.core.similarity import SIMILARITIES
-
-    return [row for row in _first_lines(SIMILARITIES) if pattern in row[0]]
+def _first_lines(table: Mapping[str, object], pattern: str) -> list[Row]:
+    """Return the names that hold a pattern, each with the first line of what it names."""
+    return [(name, (thing.__doc__ or "").strip().splitlines()[0]) for name, thing in sorted(table.items()) if pattern in name]
 
 
 def _trunks(pattern: str) -> list[Row]:
@@ -61,12 +44,6 @@ def _trunks(pattern: str) -> list[Row]:
     return [row for row in rows if pattern in row[0]]
 
 
-def _metrics(pattern: str) -> list[Row]:
-    from kinfold.evaluation.metrics import METRICS
-
-    return [row for row in _first_lines(METRICS) if pattern in row[0]]
-
-
 def _runs(folder: str) -> list[Row]:
     rows = []
     for run in (Run(place) for place in sorted(Path(folder or "runs").glob("*/"))):
@@ -79,11 +56,11 @@ def _runs(folder: str) -> list[Row]:
 
 
 LISTS: dict[str, Callable[[str], list[Row]]] = {
-    "losses": _losses,
-    "objectives": _objectives,
-    "miners": _miners,
-    "similarities": _similarities,
+    "losses": partial(_first_lines, LOSSES),
+    "objectives": partial(_first_lines, OBJECTIVES),
+    "miners": partial(_first_lines, MINERS),
+    "similarities": partial(_first_lines, SIMILARITIES),
     "trunks": _trunks,
-    "metrics": _metrics,
+    "metrics": partial(_first_lines, METRICS),
     "runs": _runs,
 }

@@ -15,13 +15,13 @@ def plain(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
 
 
 def record(scores: Mapping[str, Scores], **facts: Any) -> dict[str, Any]:
-    """Return what is kept of an evaluation: numbers, settings, intervals of Recall@1 over queries and over classes."""
-    kept: dict[str, Any] = {**plain(scores), **facts}
+    """Return what is kept of an evaluation: numbers, settings, intervals of the first metric over queries and over classes."""
     first = next(iter(scores.values()))
-    kept["settings"] = dict(first.settings)
-    name = next(iter(first.per_query), None)
-    if name is not None:
-        kept["interval"] = {over: [name, *_ends(first, name, over)] for over in ("query", "class")}
+    kept: dict[str, Any] = {**plain(scores), **facts, "settings": dict(first.settings)}
+    headline = _headline(first)
+    if headline is not None:
+        name, ends = headline
+        kept["interval"] = {over: [name, low, high] for over, (low, high) in ends.items()}
     return kept
 
 
@@ -30,22 +30,25 @@ def show(scores: Mapping[str, Scores], *, title: str, as_json: bool, facts: Mapp
     if as_json:
         print_json({**record(scores), **(facts or {})})
         return
-    names = list(next(iter(scores.values())).metrics)
-    rows = [[name, *(percent(found.metrics[name]) for found in scores.values())] for name in names]
+    first = next(iter(scores.values()))
+    rows = [[name, *(percent(found.metrics[name]) for found in scores.values())] for name in first.metrics]
     rows.append(["queries", *(str(len(found.query)) for found in scores.values())])
     rows.append(["skipped (nothing to find)", *(str(len(found.skipped)) for found in scores.values())])
     print_table(["%", *scores], rows, title=title)
-    first = next(iter(scores.values()))
-    name = next(iter(first.per_query), None)
-    if name is not None:
-        low, high = _ends(first, name, "query")
-        class_low, class_high = _ends(first, name, "class")
-        print(
-            f"{name}, 95 % interval: {percent(low)} to {percent(high)} over queries, "
-            f"{percent(class_low)} to {percent(class_high)} over classes"
-        )
+    headline = _headline(first)
+    if headline is not None:
+        name, ends = headline
+        spans = [
+            f"{percent(low)} to {percent(high)} over {noun}"
+            for noun, (low, high) in zip(("queries", "classes"), ends.values(), strict=True)
+        ]
+        print(f"{name}, 95 % interval: {', '.join(spans)}")
 
 
-def _ends(scores: Scores, name: str, over: Any) -> tuple[float, float]:
-    interval = scores.interval(name, over=over)
-    return float(interval.low), float(interval.high)
+def _headline(scores: Scores) -> tuple[str, dict[str, tuple[float, float]]] | None:
+    """Return the first metric that has a value per query, with its intervals over queries and over classes."""
+    name = next(iter(scores.per_query), None)
+    if name is None:
+        return None
+    over_query, over_class = scores.interval(name, over="query"), scores.interval(name, over="class")
+    return name, {"query": (over_query.low, over_query.high), "class": (over_class.low, over_class.high)}

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -37,8 +37,3 @@ def percent(value: float) -> str:
         '87.6'
     """
     return f"{100 * value:.1f}"
-
-
-def score_rows(scores: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> list[list[str]]:
-    """Return one row per metric, one column per level, in percent."""
-    return [[name, *(percent(values[name]) for values in scores.values())] for name in names]

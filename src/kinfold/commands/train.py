@@ -19,7 +19,7 @@ def train_command(file: Path, overrides: Sequence[str], *, as_json: bool) -> Non
     """Train, or go on; then measure the finished model once."""
     config = read_config(file, overrides)
     _check_evaluation(config)
-    table = build_table(config)
+    table = build_table(config.data)
     say(table.summary())
     embedder = build_embedder(config)
     train_rows = table.of_split("train")

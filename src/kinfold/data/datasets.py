@@ -153,7 +153,7 @@ class DatasetRows:
                 f"{self.name(row)} is a tensor: give the data set without its transform, pictures are cut and normalised as the model "
                 "needs them."
             )
-        return open_image(image)
+        return image if isinstance(image, Image.Image) else open_image(image)
 
     def name(self, row: int) -> str:
         """Return the row's number in the data set."""

@@ -171,10 +171,8 @@ class _Loop:
         progress.see_step(values)
         self.clock.updated(n_images)
         images_per_second, wait_share = self.clock.speed()
-        n_left = (self.settings.epochs - progress.epoch) * self.session.steps_per_epoch - self.session.steps_per_epoch * (
-            progress.batch / self.n_batches
-        )
-        left = self.clock.seconds_left(math.ceil(n_left))
+        epochs_left = self.settings.epochs - progress.epoch - progress.batch / self.n_batches
+        left = self.clock.seconds_left(math.ceil(epochs_left * self.session.steps_per_epoch))
         self.watch.tick(Tick(progress, values, self.n_batches, images_per_second, wait_share, left))
         if progress.step % self.settings.log_every == 0:
             self._log_row(images_per_second, wait_share)

@@ -98,7 +98,6 @@ class Optimizers:
         return {
             "optimizers": [optimizer.state_dict() for optimizer in self.torch_optimizers],
             "plateau": {name: plateau.state_dict() for name, plateau in self._plateau.items()},
-            "start": self.span.start,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
