@@ -13,7 +13,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 FORBIDDEN_NAMES = {"utils", "common", "misc", "helpers", "tools"}
 
 # What each part may import, besides itself; `records` stands for the files that everything may use.
-RECORDS = {"errors", "records", "atomic", "settings", "modes"}
+RECORDS = {"errors", "records", "atomic", "settings", "modes", "seeding"}
 LAYERS = {
     "core": set(),
     "losses": {"core"},

@@ -1,6 +1,5 @@
 """Files with boxes, and data sets of (image, label)."""
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -15,15 +14,6 @@ from kinfold.images.preprocessing import Preprocessing
 
 N = 12
 PREPROCESSING = Preprocessing(size=8, crop_ratio=1.0)
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("images")
-    for row in range(N):
-        pixels = np.random.default_rng(row).integers(0, 256, (14, 18, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / f"{row}.png")
-    return [folder / f"{row}.png" for row in range(N)]
 
 
 def test_boxes_cut_the_object_out_before_the_transform(paths):

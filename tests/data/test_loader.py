@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from kinfold.data.datasets import ImageFiles
 from kinfold.data.loader import ImageLoader
@@ -20,15 +19,6 @@ N = 12
 LABEL = torch.arange(N) // 3
 ITEM = torch.arange(N) + 100
 PREPROCESSING = Preprocessing(size=8, crop_ratio=1.0)
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("images")
-    for row in range(N):
-        pixels = np.random.default_rng(row).integers(0, 256, (14, 18, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / f"{row}.png")
-    return [folder / f"{row}.png" for row in range(N)]
 
 
 @pytest.fixture

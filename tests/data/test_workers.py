@@ -7,22 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from kinfold.data.workers import quiet
-
-N = 4
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("images")
-    for row in range(N):
-        pixels = np.random.default_rng(row).integers(0, 256, (14, 18, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / f"{row}.png")
-    return [folder / f"{row}.png" for row in range(N)]
 
 
 def test_a_worker_keeps_other_errors_than_a_lost_connection(capsys, monkeypatch):
@@ -65,7 +52,7 @@ if __name__ == "__main__":
 def test_ctrl_c_ends_the_workers_without_a_word(paths, start_method, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    command = [sys.executable, str(script), start_method, *map(str, paths)]
+    command = [sys.executable, str(script), start_method, *map(str, paths[:4])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == (2 if start_method == "fork" else 1)

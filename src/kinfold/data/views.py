@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from kinfold.data.datasets import Images
-from kinfold.data.seeding import seeded, stable_seed
+from kinfold.data.seeding import stable_seed
 from kinfold.errors import DataError
+from kinfold.seeding import seeded
 
 
 class Sample(NamedTuple):

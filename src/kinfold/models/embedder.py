@@ -15,9 +15,9 @@ from kinfold.models import trunks, weights
 from kinfold.models.heads import LinearHead
 from kinfold.models.image_batches import Images, image_batches
 from kinfold.models.pooling import POOLS
-from kinfold.models.seeding import seeded
 from kinfold.modes import evaluating
 from kinfold.records import ParamGroup
+from kinfold.seeding import seeded
 
 PRECISIONS = ("32-true", "bf16-mixed")
 
