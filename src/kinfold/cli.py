@@ -48,7 +48,7 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Split = Annotated[str | None, typer.Option(help="Part of the table: train, val or test.")]
 Table = Annotated[str | None, typer.Option(help="A table file, a folder with table.csv, or a folder per class.")]
-
+Size = Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")]
 Workers = Annotated[int, typer.Option(min=0, help="Processes that load images.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; default: an accelerator if there is one.")]
 
@@ -76,7 +76,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
     metrics: Annotated[str | None, typer.Option(help="Names such as recall,map_at_r,nmi; default: all rank metrics.")] = None,
     similarity: Annotated[str, typer.Option(help="cosine, dot, negative_euclidean, …")] = "cosine",
     memory: Annotated[str, typer.Option(help="What the blocks of similarities may take.")] = "512MB",
-    size: Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")] = None,
+    size: Size = None,
     resize: Annotated[str | None, typer.Option(help="crop or squash, for a trunk's name only.")] = None,
     workers: Workers = 0,
     device: Device = None,
@@ -106,7 +106,7 @@ def embed(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
     table: Annotated[str, typer.Argument(help="A table file, a folder with table.csv, or a folder per class.")],
     out: Annotated[Path, typer.Option(help="Where to: a file that ends in .npz or .parquet.")] = Path("embeddings.npz"),
     split: Split = None,
-    size: Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")] = None,
+    size: Size = None,
     workers: Workers = 0,
     device: Device = None,
 ) -> None:
