@@ -1,8 +1,13 @@
 """What a person sees while training: speed, terms, time left, and warnings, on stderr."""
 
+import io
+from pathlib import Path
+
 import pytest
+from rich.console import Console
 
 from kinfold.console import ConsoleWatch
+from kinfold.engine.alarms import RULES
 from kinfold.engine.progress import Progress
 from kinfold.engine.watch import Tick
 
@@ -29,13 +34,24 @@ def test_lines_are_rare_where_there_is_no_terminal(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_batches_without_an_active_pair_are_reported_once(capsys):
+def test_a_warning_is_shown_with_its_name_and_as_it_is(capsys):
     with ConsoleWatch(3, every=1000.0) as watch:
-        watch.tick(tick(n_batches=49, n_inactive=49))
-        assert capsys.readouterr().err == ""
-        watch.tick(tick(n_batches=50, n_inactive=40))
-        watch.tick(tick(n_batches=51, n_inactive=41))
-    assert capsys.readouterr().err.count("batches had no active pair") == 1
+        watch.warned("proxies_still", "the proxies do not move: see [optimizer.proxies].")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "warning (proxies_still): the proxies do not move: see [optimizer.proxies].\n"
+
+
+def test_a_warning_is_yellow_on_a_terminal():
+    watch = ConsoleWatch(3)
+    watch.console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", highlight=False)
+    watch.warned("collapse", "all alike.")
+    assert watch.console.file.getvalue() == "\x1b[33mwarning (collapse): all alike.\x1b[0m\n"
+
+
+def test_every_name_of_a_warning_is_in_the_documentation():
+    page = (Path(__file__).parents[1] / "docs" / "training-health.md").read_text(encoding="utf-8")
+    assert [code for code in RULES if f"`{code}`" not in page] == []
 
 
 @pytest.mark.parametrize(

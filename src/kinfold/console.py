@@ -25,7 +25,6 @@ class ConsoleWatch:
         self.epochs, self.every = epochs, every
         self.console = Console(stderr=True, highlight=False)
         self._last_line = time.monotonic()
-        self._warned = False
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -50,7 +49,6 @@ class ConsoleWatch:
     def tick(self, tick: Tick) -> None:
         """Show one update."""
         name, done = f"epoch {tick.progress.epoch + 1}/{self.epochs}", tick.progress.batch
-        self._warn(tick)
         if self._bar is not None:
             if self._task is None:
                 self._task = self._bar.add_task(name, total=tick.n_batches, facts="")
@@ -64,16 +62,9 @@ class ConsoleWatch:
         shown = "  ".join(f"{name} {value:.4f}" for name, value in list(metrics.items())[:4])
         self.console.print(f"epoch {epoch + 1}/{self.epochs}  validation: {shown}{'  (best)' if is_best else ''}", soft_wrap=True)
 
-    def _warn(self, tick: Tick) -> None:
-        """Say once that most batches teach nothing."""
-        progress = tick.progress
-        if not self._warned and progress.n_batches >= 50 and progress.n_inactive > 0.5 * progress.n_batches:
-            self._warned = True
-            self.console.print(
-                f"[yellow]{progress.n_inactive} of {progress.n_batches} batches had no active pair: their gradient was zero. "
-                "Raise the margin, loosen the mining, or put more classes into a batch.[/yellow]",
-                soft_wrap=True,
-            )
+    def warned(self, code: str, message: str) -> None:
+        """Show a warning with its name, by which the documentation tells more."""
+        self.console.print(f"warning ({code}): {message}", style="yellow", markup=False, soft_wrap=True)
 
 
 def _facts(tick: Tick) -> str:

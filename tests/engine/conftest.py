@@ -27,6 +27,9 @@ class FormulaBatches:
     def __len__(self) -> int:
         return self.n_batches
 
+    def prepare(self, epoch: int) -> None:
+        pass
+
     def epoch(self, epoch: int, *, start: int = 0) -> Iterator[Batch]:
         self.epochs_asked.append((epoch, start))
         for number in range(start, self.n_batches):

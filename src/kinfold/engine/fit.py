@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from kinfold.engine.checkpoint import load_checkpoint, save_checkpoint
+from kinfold.engine.health import HealthMonitor
 from kinfold.engine.interrupt import StopRequest
 from kinfold.engine.modes import set_training_mode
 from kinfold.engine.progress import Progress
@@ -74,7 +75,7 @@ def fit(
                     values = loop.session.update(window)
                     progress.batch = task.batches.position
                     objective.on_step_end(progress.step)
-                    loop.note(values, n_images=sum(len(batch.item) for batch in window))
+                    loop.note(values, window)
                     loop.save_if_due()
                 loop.end_epoch()
     except KeyboardInterrupt:
@@ -94,6 +95,7 @@ class _Loop:
         if self.n_batches == 0:
             raise ConfigError("the training set gives no batch: lower the batch size, or bring more images.")
         self.session = Session(model, objective, settings, self.n_batches, self.progress)
+        self.monitor = HealthMonitor(objective, task.train_set)
         self._saved_at, self._saved_step = time.monotonic(), 0
 
     def restore(self) -> None:
@@ -114,6 +116,8 @@ class _Loop:
             raise TrainingError(f"{self.run.last} is of another model, objective or optimiser: {error}") from error
         restore_random_state(state["random"])
         self.session.last_norm = state["last_norm"]
+        if "health" in state:  # older checkpoints have none: its numbers begin with the next epoch
+            self.monitor.load_state_dict(state["health"])
         self.run.cut_log(state["log_size"])
         self._saved_step = self.progress.step
         self.watch.resumed(self.progress)
@@ -136,6 +140,7 @@ class _Loop:
             "precision": session.fabric.strategy.precision.state_dict(),
             "random": random_state(),
             "last_norm": session.last_norm,
+            "health": self.monitor.state_dict(),
             "log_size": self.run.log_size(),
         }
 
@@ -150,6 +155,9 @@ class _Loop:
             with self.stop.at_once():
                 self.objective.on_epoch_start(self.progress.epoch, EpochTrainSet(self.task.train_set))
             self.session.follow_stage()
+            self.monitor.begin_epoch()
+        with self.stop.at_once():
+            self.task.batches.prepare(self.progress.epoch)
         self.session.optimizers.freeze(self.progress.epoch - self.progress.stage_epoch)
         set_training_mode(self.session.model, frozen_batch_norm=self.settings.frozen_batch_norm)
         self.objective.train()
@@ -166,21 +174,32 @@ class _Loop:
                 return
             yield window
 
-    def note(self, values: Mapping[str, float], *, n_images: int) -> None:
+    def note(self, values: Mapping[str, float], window: list[Batch]) -> None:
         progress = self.progress
         progress.see_step(values)
-        self.clock.updated(n_images)
+        self.monitor.see(batch.label for batch in window)
+        self.clock.updated(sum(len(batch.item) for batch in window))
         images_per_second, wait_share = self.clock.speed()
         epochs_left = self.settings.epochs - progress.epoch - progress.batch / self.n_batches
         left = self.clock.seconds_left(math.ceil(epochs_left * self.session.steps_per_epoch))
         self.watch.tick(Tick(progress, values, self.n_batches, images_per_second, wait_share, left))
-        if progress.step % self.settings.log_every == 0:
-            self._log_row(images_per_second, wait_share)
+        is_end = progress.batch >= self.n_batches
+        if (is_end or progress.step % self.settings.log_every == 0) and self.session.embedded is not None:
+            health = self.monitor.measure(self.session.embedded, progress)
+            self._log_row({**health, **self._end_health()} if is_end else health)
 
-    def _log_row(self, images_per_second: float, wait_share: float) -> None:
+    def _end_health(self) -> dict[str, float]:
+        return self.monitor.end_epoch(self.session.groups)
+
+    def _log_row(self, health: Mapping[str, float]) -> None:
+        progress = self.progress
+        images_per_second, wait_share = self.clock.speed()
         speed = {"images_per_second": images_per_second, "wait_share": wait_share, "time": time.time()}
-        where = {"epoch": self.progress.epoch, "step": self.progress.step, "n_inactive": self.progress.n_inactive}
-        self.run.log({**where, **self.progress.take_row(), **speed})
+        where = {"epoch": progress.epoch, "step": progress.step, "n_inactive": progress.n_inactive}
+        self.run.log({**where, **progress.take_row(), **health, **speed})
+        for warning in self.monitor.new_warnings(progress):
+            self.run.log(warning)
+            self.watch.warned(warning["warning"], warning["message"])
         self.clock.new_row()
 
     def save_if_due(self) -> None:
@@ -196,8 +215,10 @@ class _Loop:
         progress = self.progress
         progress.batch = self.n_batches
         is_last = progress.epoch + 1 >= self.settings.epochs
-        if progress.pending:
-            self._log_row(*self.clock.speed())
+        # Where the images of the last batches cannot be read, no update has ended the epoch.
+        health = self._end_health() if self.monitor.is_open else {}
+        if progress.pending or health:
+            self._log_row(health)
         metrics = None
         if is_last or (progress.epoch + 1) % self.settings.evaluate_every == 0:
             self.save()
@@ -207,6 +228,8 @@ class _Loop:
         patience = self.settings.early_stopping_patience
         progress.is_done = is_last or (patience is not None and progress.n_waited >= patience)
         progress.epoch, progress.batch = progress.epoch + 1, 0
+        if progress.is_done and self.monitor.warnings:
+            self.run.write_metrics("warnings", self.monitor.warnings)
         self.save(is_best=is_best)
 
     def _see(self, metrics: Mapping[str, float]) -> bool:

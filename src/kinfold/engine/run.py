@@ -17,6 +17,7 @@ UNTRAINED = ("evaluation", "run")
 UNTRAINED_KEYS = {
     "data": ("root",),  # the images' fingerprint stands for it
     "batches": ("workers",),
+    "cache": ("folder", "use"),
     "train": ("accelerator", "checkpoint_minutes", "checkpoint_steps", "log_every"),
 }
 _PACKAGES = ("kinfold", "torch", "torchvision", "timm", "numpy", "Pillow", "lightning-fabric", "scikit-learn")

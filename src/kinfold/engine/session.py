@@ -1,6 +1,7 @@
 """One update of the weights: forward, phases, checks, clipping, step."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,6 +30,9 @@ class Session:
         settings: of optimisation and loop.
         n_batches: batches of an epoch.
         progress: where the run stands; a stage change writes its beginning there.
+
+    Attributes:
+        embedded: the newest batch, without a graph; `None` before the first update.
     """
 
     def __init__(self, model: nn.Module, objective: Objective, settings: FitSettings, n_batches: int, progress: Progress):
@@ -43,6 +47,7 @@ class Session:
         self.fabric.to_device(objective)
         self.steps_per_epoch = math.ceil(n_batches / loop.gradient_accumulation_steps)
         self.last_norm = math.nan
+        self.embedded: Embedded | None = None
         self.build_optimizers()
 
     def build_optimizers(self) -> None:
@@ -82,6 +87,7 @@ class Session:
                 if steps_by_phase:
                     self._step()
             self._count_inactive(embedded.embedding)
+            self.embedded = replace(embedded, embedding=embedded.embedding.detach(), feature=embedded.feature.detach())
         if not steps_by_phase:
             self._step()
         self.progress.step += 1

@@ -119,7 +119,7 @@ class LoopSettings(Settings):
     """What can be set about the loop itself.
 
     Attributes:
-        epochs: passes over the training set.
+        epochs: passes over the training set; 0 trains nothing, so that the model is measured as it starts.
         gradient_accumulation_steps: batches per update; the last window of an epoch may hold fewer and is averaged over those.
         clip_norm: largest norm of all gradients together; `None`: no limit.
         clip_value: largest absolute value of a gradient entry; `None`: no limit.
@@ -134,7 +134,7 @@ class LoopSettings(Settings):
         checkpoint_minutes: minutes between two checkpoints inside an epoch; each epoch's end has its own.
     """
 
-    epochs: int = Field(default=10, ge=1)
+    epochs: int = Field(default=10, ge=0)
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     clip_norm: float | None = Field(default=None, gt=0)
     clip_value: float | None = Field(default=None, gt=0)

@@ -44,6 +44,10 @@ class Watch(Protocol):
         """An evaluation is done."""
         ...
 
+    def warned(self, code: str, message: str) -> None:
+        """Something goes wrong: which of `kinfold.engine.alarms.RULES`, and its cause with what to do. Each comes once a run."""
+        ...
+
 
 class NoWatch:
     """Looks away."""
@@ -55,6 +59,9 @@ class NoWatch:
         """Do nothing."""
 
     def evaluated(self, epoch: int, metrics: Mapping[str, float], *, is_best: bool) -> None:
+        """Do nothing."""
+
+    def warned(self, code: str, message: str) -> None:
         """Do nothing."""
 
 

@@ -1,12 +1,17 @@
 """Objective: what is minimised, with everything it learns and remembers."""
 
+import math
 from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any
 
 from torch import nn
 
+from kinfold.core.health import alignment, effective_rank, similarity_gap, uniformity
 from kinfold.records import Embedded, Losses, ParamGroup, TrainSet
+
+HEALTH_ROWS = 256
+"""Rows of a batch that `embedding_health` looks at: the spread of 256 images is known well enough, and costs little."""
 
 
 class Objective(nn.Module, ABC):
@@ -14,7 +19,8 @@ class Objective(nn.Module, ABC):
 
     A subclass is final. It answers four questions: what is minimised now (`forward`), what is learnt and how fast
     (`parameter_groups`), what is recomputed over the training set (`on_epoch_start`), what is tidied after an update
-    (`on_step_end`). All memory is a parameter or a buffer, so that `state_dict` is complete and resuming is exact.
+    (`on_step_end`); and, if it can, how it is doing (`health`). All memory is a parameter or a buffer, so that `state_dict` is
+    complete and resuming is exact.
 
     Attributes:
         phases: how many updates one batch gives, by name. A phase routes its gradients by `detach`, in `forward`, and the
@@ -54,6 +60,44 @@ class Objective(nn.Module, ABC):
 
     def on_step_end(self, step: int) -> None:
         """Tidy up after update number `step` (counted from 1): renormalise, enqueue, refresh."""
+
+    def health(self, batch: Embedded) -> dict[str, float]:
+        """Return numbers that tell how training is doing on this batch; the log has them under `health/`.
+
+        Asked for once per row of the log, after `on_step_end`, with the batch detached. It changes nothing: no parameter, no
+        buffer, no generator of its own. Numbers that are not finite are left out of the log.
+        """
+        del batch
+        return {}
+
+
+def embedding_health(batch: Embedded) -> dict[str, float]:
+    """Return what any batch of embeddings tells about training, whatever the objective; see `kinfold.core.health`.
+
+    Computed on the CPU, on the first 256 rows. What is not defined on the batch (it has no positive pair, say) is left out.
+
+    Returns:
+        `effective_rank`, `uniformity`, `alignment`, `positive_similarity`, `negative_similarity`, `similarity_gap`.
+
+    Example:
+        >>> import torch
+        >>> x, label = torch.eye(4), torch.tensor([0, 0, 1, 1])
+        >>> found = embedding_health(Embedded(x, x, label, torch.arange(4), torch.zeros(4, dtype=torch.long)))
+        >>> round(found["effective_rank"], 3), found["alignment"]
+        (3.0, 2.0)
+    """
+    x, label, item = (each.detach()[:HEALTH_ROWS].cpu() for each in (batch.embedding, batch.label, batch.item))
+    sim = similarity_gap(x, label, item)
+    found = {
+        "effective_rank": effective_rank(x),
+        "uniformity": uniformity(x),
+        "alignment": alignment(x, label, item),
+        "positive_similarity": sim.positive,
+        "negative_similarity": sim.negative,
+        "similarity_gap": sim.gap,
+    }
+    numbers = {name: float(value) for name, value in found.items()}
+    return {name: number for name, number in numbers.items() if math.isfinite(number)}
 
 
 def plain(value: Any) -> Any:

@@ -39,6 +39,36 @@ def proxy_loss(
     return loss(similarity(embedding, proxies), pairs_from_labels(label, columns))
 
 
+def proxy_similarities(
+    embedding: Float[Tensor, "n d"],
+    label: Int[Tensor, " n"],
+    proxies: Float[Tensor, "c d"],
+    *,
+    similarity: Similarity = cosine,
+) -> tuple[float, float]:
+    """Return the mean similarity of images to their own class's proxy, and to the nearest one of another class.
+
+        mean over i of s(x_i, p_label_i),    mean over i of the largest s(x_i, p_c) with c ≠ label_i
+
+    Args:
+        embedding: the batch.
+        label: class numbers: the column of each row's own proxy.
+        proxies: one row per class.
+        similarity: larger = more alike.
+
+    Returns:
+        Two similarities; not finite where there is no such proxy.
+
+    Example:
+        >>> x = torch.eye(2)
+        >>> proxy_similarities(x, torch.tensor([0, 1]), x)
+        (1.0, 0.0)
+    """
+    sim = similarity(embedding.detach(), proxies.detach())
+    own = pairs_from_labels(label, torch.arange(len(proxies), device=label.device)).positive
+    return float(sim[own].mean()), float(sim.masked_fill(own, -torch.inf).amax(dim=1).mean())
+
+
 class Proxies(Objective):
     """Any proxy loss with one learned proxy per class; see `proxy_loss`.
 
@@ -88,6 +118,11 @@ class Proxies(Objective):
         """Return one term, `proxies`."""
         del phase  # there is one
         return self.terms(batch.embedding, batch.label)
+
+    def health(self, batch: Embedded) -> dict[str, float]:
+        """Return `own_proxy_similarity` and `other_proxy_similarity`, see `proxy_similarities`."""
+        own, other = proxy_similarities(batch.embedding, batch.label, self.proxies, similarity=self.similarity)
+        return {"own_proxy_similarity": own, "other_proxy_similarity": other}
 
     def parameter_groups(self) -> list[ParamGroup]:
         """Return the group `proxies`."""
