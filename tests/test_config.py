@@ -47,7 +47,7 @@ def test_override_values_are_toml_or_text(tmp_path, override, value):
         ("[trian]\nepochs = 3", [], "`trian` is not known: did you mean `train`"),
         ("[train]\nepoch = 3", [], "`train.epoch` is not known: did you mean `epochs`"),
         ("", ["train.epoch=3"], "did you mean `epochs`"),
-        ("[train]\nepochs = 0", [], r"`train.epochs`: .*greater than or equal to 1 \(got 0\)"),
+        ("[train]\nepochs = -1", [], r"`train.epochs`: .*greater than or equal to 0 \(got -1\)"),
         ("[train]\nepochs = 'three'", [], "`train.epochs`: .*valid integer"),
         (
             "[optimizer.proxies]\nlearning_rat = 1",

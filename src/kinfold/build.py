@@ -1,6 +1,7 @@
 """The only place where names become objects."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,8 +21,20 @@ def build_table(data: DataSettings) -> "Table":
     from kinfold.data.read import read_table
     from kinfold.data.splits import hold_out_classes
 
-    table = read_table(data.root)
+    table = read_table(_expanded(data.root))
     return hold_out_classes(table, every=data.hold_out_every) if data.hold_out_every else table
+
+
+def _expanded(root: str) -> str:
+    """Put environment variables into a path.
+
+    Raises:
+        ConfigError: one of them is not set.
+    """
+    path = os.path.expandvars(os.path.expanduser(root))
+    if "$" in path:
+        raise ConfigError(f"`data.root` = {root!r}: set that environment variable, or write the path itself (data.root=PATH).")
+    return path
 
 
 def build_embedder(config: Config) -> "Embedder":
@@ -40,7 +53,7 @@ def build_embedder(config: Config) -> "Embedder":
     )
     chosen = {"resize": data.resize, "crop_ratio": data.crop_ratio}
     embedder.preprocessing = replace(embedder.preprocessing, **{k: value for k, value in chosen.items() if value is not None})
-    return embedder
+    return embedder.freeze(model.frozen) if model.frozen is not None else embedder
 
 
 def build_objective(settings: ObjectiveSettings, *, n_classes: int, dim: int, seed: int = 0) -> "Objective":

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from kinfold.engine.settings import LoopSettings, OptimizerSettings, ScheduleSettings, StageSettings
 from kinfold.errors import ConfigError
-from kinfold.recipe import BatchSettings, Recipe
+from kinfold.recipe import BatchSettings, CacheSettings, Recipe
 from kinfold.settings import Settings
 
 Scalar = bool | int | float | str
@@ -19,7 +19,8 @@ class DataSettings(Settings):
     """The images.
 
     Attributes:
-        root: a table file, a folder that holds `table.csv`, or a folder with one folder per class.
+        root: a table file, a folder that holds `table.csv`, or a folder with one folder per class; `$NAME` stands for the
+            environment variable of that name.
         size: side of the square that the model sees, in pixels; `None`: the trunk's own.
         resize: `crop` (shorter side, then the centre) or `squash` (to a square); `None`: the trunk's own.
         crop_ratio: share of the shorter side that the centre crop keeps; `None`: the trunk's own.
@@ -42,6 +43,8 @@ class ModelSettings(Settings):
         dim: size of the embedding; `None`: the trunk's features as they are.
         pool: `avg`, `max`, `avg+max` or `gem`.
         layer_norm: normalise the pooled feature (without affine weights) before the head.
+        frozen: what does not train: `trunk`, or the name of the last block that does not; `None`: everything trains.
+        head_start: the head's first weights: `random`, or the `pca` or `whitening` of the training images' features.
     """
 
     trunk: str = "tf_efficientnet_lite0"
@@ -49,6 +52,8 @@ class ModelSettings(Settings):
     dim: int | None = Field(default=128, ge=1)
     pool: str = "avg"
     layer_norm: bool = False
+    frozen: str | None = None
+    head_start: Literal["random", "pca", "whitening"] = "random"
 
 
 class ObjectiveSettings(Settings):
@@ -87,6 +92,7 @@ class EvaluationSettings(Settings):
         metrics: such as `map_at_r`, `recall_at_k` (for each k of `ks`) or `recall_at_1`; `None`: all rank metrics.
         memory: what the blocks of similarities may take.
         after_training: measure once when training is done.
+        keep_embeddings: write the embeddings that were measured into the run folder.
     """
 
     split: Literal["train", "val", "test"] = "test"
@@ -95,6 +101,7 @@ class EvaluationSettings(Settings):
     metrics: tuple[str, ...] | None = None
     memory: str = "512MB"
     after_training: bool = True
+    keep_embeddings: bool = True
 
 
 class Config(Settings):
@@ -107,6 +114,7 @@ class Config(Settings):
         model: the embedding model.
         objective: what is minimised.
         batches: how batches are made.
+        cache: how outputs of a frozen part are kept.
         train: the loop.
         optimizer: learning rates, by group if need be.
         schedule: how learning rates move.
@@ -121,6 +129,7 @@ class Config(Settings):
     model: ModelSettings = ModelSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
     batches: BatchSettings = BatchSettings()
+    cache: CacheSettings = CacheSettings()
     train: LoopSettings = LoopSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
@@ -153,11 +162,16 @@ def read_config(file: str | Path, overrides: Iterable[str] = ()) -> Config:
         raise ConfigError(f"{file} is not TOML: {error}") from None
     values.setdefault("run", str(Path("runs") / file.stem))
     for override in overrides:
-        _put(values, override)
+        put_override(values, override)
     return Config(**values)
 
 
-def _put(values: dict[str, Any], override: str) -> None:
+def put_override(values: dict[str, Any], override: str) -> None:
+    """Put one `key=value` into a configuration's values, in place.
+
+    Raises:
+        ConfigError: it is not of that form, or the key leads through a value.
+    """
     key, equals, text = override.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):

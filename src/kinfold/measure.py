@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 
-from kinfold.data.datasets import images_of
 from kinfold.data.loader import ImageLoader
 from kinfold.data.samplers import SequentialBatchSampler
 from kinfold.data.table import Table
@@ -14,11 +12,14 @@ from kinfold.errors import DataError
 from kinfold.evaluation.embed import embed_batches
 from kinfold.evaluation.evaluate import score_levels
 from kinfold.evaluation.scores import Scores
-from kinfold.models.embedder import Embedder
+from kinfold.models.embedder import TRUNK, Embedder
+from kinfold.models.feature_cache import FeatureCache
+from kinfold.models.frozen import Front, Rest
 from kinfold.records import Embedded
+from kinfold.stored import StoredBatches, evaluation_source
 
 
-def embed_table(
+def embed_table(  # noqa: PLR0913 (each is a choice of its own)
     embedder: Embedder,
     table: Table,
     *,
@@ -26,6 +27,7 @@ def embed_table(
     workers: int = 0,
     precision: str = "32-true",
     broken: dict[str, str] | None = None,
+    cache: FeatureCache | None = None,
 ) -> Embedded:
     """Embed every image of a table, in its order, with the preprocessing that belongs to the model.
 
@@ -36,28 +38,30 @@ def embed_table(
         workers: processes that load images.
         precision: `32-true`, or `bf16-mixed`, which is faster where the processor has it.
         broken: if given, images that cannot be read are left out and put here, name → reason; the result's `item` says who is left.
+        cache: if given, outputs of the model's frozen part (of its trunk, where nothing is frozen) are kept there, and taken from
+            there the next time.
 
     Raises:
         DataError: the table is empty, or an image cannot be read (and `broken` is not given).
     """
     if not len(table):
         raise DataError("there is no image to embed: the table, or the split that was asked for, has no row.")
-    preprocessing = embedder.preprocessing
-    loader = ImageLoader(
-        images_of(table, draft_size=preprocessing.short_side),
-        torch.as_tensor(table.class_index),
-        torch.as_tensor(table.item),
-        transform=preprocessing,
-        sampler=SequentialBatchSampler(len(table), batch_size),
-        workers=workers,
-        on_broken="stop" if broken is None else "skip",
-    )
+    source = evaluation_source(table, embedder.preprocessing, workers=workers, on_broken="stop" if broken is None else "skip")
+    sampler = SequentialBatchSampler(len(table), batch_size)
+    if cache is None:
+        model = embedder
+        how = {"workers": workers, "on_broken": source.on_broken}
+        batches = ImageLoader(source.images, source.label, source.item, transform=source.transform, sampler=sampler, **how)
+    else:
+        part = embedder.frozen or TRUNK
+        model = Rest(embedder, from_values=True, part=part)
+        batches = StoredBatches(source, sampler, Front(embedder, part), cache)
     try:
-        return embed_batches(embedder, loader.epoch(0), precision=precision)
+        return embed_batches(model, batches.epoch(0), precision=precision)
     finally:
-        loader.close()
+        batches.close()
         if broken is not None:
-            broken.update(loader.broken)
+            broken.update(batches.broken)
 
 
 def evaluate(  # noqa: PLR0913 (the settings of `score`)

@@ -15,6 +15,7 @@ class BatchSettings(Settings):
         batch_size: images a batch.
         sampler: `m_per_class` (so many images of each class) or `random`.
         images_per_class: of `m_per_class`.
+        augment: train on random views; `false` trains on the evaluation view, and the three settings below do nothing.
         crop_scale: share of the area that a random crop keeps, smallest and largest.
         flip: mirror half of the images; switch it off where left and right matter (characters).
         color_jitter: strength of random brightness, contrast and saturation; 0: none.
@@ -25,11 +26,30 @@ class BatchSettings(Settings):
     batch_size: int = Field(default=64, ge=1)
     sampler: Literal["m_per_class", "random"] = "m_per_class"
     images_per_class: int = Field(default=4, ge=1)
+    augment: bool = True
     crop_scale: tuple[float, float] = (0.4, 1.0)
     flip: bool = True
     color_jitter: float = Field(default=0.0, ge=0, le=1)
     workers: int = Field(default=0, ge=0)
     on_broken: Literal["stop", "skip"] = "stop"
+
+
+class CacheSettings(Settings):
+    """Outputs of the frozen part of a model, computed once and kept on the disk.
+
+    Attributes:
+        use: keep them; `false` computes them anew each time, with the same result.
+        views: how many random views of each training image there are, so that they can be kept: epoch e trains on view e mod
+            `views`. `None`: a fresh view each epoch, so that only what is not random is kept (evaluation, and training with
+            `batches.augment = false`).
+        half: keep float16 instead of float32: half the disk, three decimal digits.
+        folder: where; `None`: the environment variable `KINFOLD_CACHE`, else the user's cache folder.
+    """
+
+    use: bool = True
+    views: int | None = Field(default=None, ge=1)
+    half: bool = False
+    folder: str | None = None
 
 
 class Recipe(Settings):
@@ -38,6 +58,7 @@ class Recipe(Settings):
     Attributes:
         seed: of sampling, augmentation and dropout.
         batches: how batches are made.
+        cache: how outputs of a frozen part are kept.
         train: the loop.
         optimizer: learning rates, weight decay, by group if need be.
         schedule: how learning rates move.
@@ -53,6 +74,7 @@ class Recipe(Settings):
 
     seed: int = 0
     batches: BatchSettings = BatchSettings()
+    cache: CacheSettings = CacheSettings()
     train: LoopSettings = LoopSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()

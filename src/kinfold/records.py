@@ -58,13 +58,13 @@ class Batch:
     """What the loader hands to the engine.
 
     Attributes:
-        image: preprocessed images.
+        image: preprocessed images (n, 3, h, w), or what a frozen part of the model made of them.
         label: class number of each image, counted over the training classes.
         item: row of the data table; the views of one image share it.
         view: 0 for the ordinary training view, 1, 2, … for extra views.
     """
 
-    image: Float[Tensor, "n c h w"]
+    image: Float[Tensor, "n ..."]
     label: Int[Tensor, " n"]
     item: Int[Tensor, " n"]
     view: Int[Tensor, " n"]
@@ -152,6 +152,10 @@ class Batches(Protocol):
     @property
     def position(self) -> int:
         """Number of batches of the running epoch that were handed out, or left out because none of their images can be read."""
+        ...
+
+    def prepare(self, epoch: int) -> None:
+        """Do beforehand what takes long and is done once; it may be interrupted at any moment."""
         ...
 
     def epoch(self, epoch: int, *, start: int = 0) -> Iterator[Batch]:

@@ -1,18 +1,13 @@
 """Training from a table of images to a finished model in a run folder."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import torch
-
-from kinfold.data.datasets import images_of
-from kinfold.data.loader import ImageLoader
-from kinfold.data.samplers import BatchSampler, MPerClassSampler, RandomBatchSampler
 from kinfold.data.table import Table
-from kinfold.data.transforms import decoding_size, train_transform
 from kinfold.engine.checkpoint import load_checkpoint
 from kinfold.engine.fit import Task
 from kinfold.engine.fit import fit as run_loop
@@ -23,9 +18,12 @@ from kinfold.engine.watch import Watch
 from kinfold.errors import ConfigError, DataError, ShapeError, did_you_mean
 from kinfold.measure import embed_table, score_table, with_columns
 from kinfold.models.embedder import Embedder
+from kinfold.models.feature_cache import FeatureCache, cache_folder
+from kinfold.models.frozen import Front, Rest
 from kinfold.objectives.base import Objective
-from kinfold.recipe import BatchSettings, Recipe
+from kinfold.recipe import Recipe
 from kinfold.records import Embedded
+from kinfold.training_batches import training_batches, trains_on_values
 
 VALIDATION_METRICS = ("recall_at_1", "r_precision", "map_at_r")
 
@@ -54,6 +52,7 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     recipe: Recipe | None = None,
     watch: Watch | None = None,
     config: Mapping[str, Any] | None = None,
+    cache: FeatureCache | None = None,
 ) -> Trained:
     """Train an embedder on the table's training images; go on where `run` stands if it was interrupted.
 
@@ -67,6 +66,7 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
         recipe: batches, learning rates, epochs; see `Recipe`.
         watch: is told of every update; `kinfold.ConsoleWatch(epochs)` shows a progress line.
         config: what to write down as the run's configuration beside the recipe (the command line gives the whole file).
+        cache: where outputs of a frozen part are kept; `None`: where `recipe.cache` says.
 
     Returns:
         The trained embedder, the run folder and its progress.
@@ -84,27 +84,38 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     _check_fits(train, embedder, objective)
     _check_splits(table, val, recipe)
     embedder.classes = cast(Any, list(train.classes))
-    batches = _training_batches(train, embedder, recipe)
+    # Where nothing is frozen, features change with every step: nothing is worth keeping.
+    cache = None if embedder.frozen is None else cache or feature_cache(embedder, recipe)
+    batches = training_batches(train, embedder, recipe, cache=cache)
     folder = Run(run)
-    described = {"embedder": embedder.describe(), "objective_object": objective.describe()}
-    fingerprint = table_fingerprint(train, val)
-    folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), **described, "data_fingerprint": fingerprint})
-    task = Task(
-        batches=batches,
-        train_set=_TrainSet(train, embedder, recipe, batches.broken),
-        evaluate=lambda: _validate(val, embedder, recipe, batches.broken),
-    )
+    described: dict[str, Any] = {"embedder": _described(embedder), "objective_object": objective.describe()}
+    described["data_fingerprint"] = table_fingerprint(train, val)
+    folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), **described})
+    evaluate = partial(_validate, val, embedder, recipe, batches.broken, cache)
+    task = Task(batches, _TrainSet(train, embedder, recipe, batches.broken, cache), evaluate)
+    model = Rest(embedder, from_values=trains_on_values(embedder, recipe)) if embedder.frozen else embedder
     try:
-        with seeded_everything(recipe.seed):
-            progress = run_loop(embedder, objective, task, settings=recipe.fit_settings, run=folder, watch=watch)
+        progress = Progress(is_done=True)  # without an epoch, the model is measured as it starts
+        if recipe.train.epochs:
+            with seeded_everything(recipe.seed):
+                progress = run_loop(model, objective, task, settings=recipe.fit_settings, run=folder, watch=watch)
     finally:
         batches.close()
         if batches.broken:
             folder.add_to_metrics("left_out", batches.broken)
     if len(val) and folder.best.exists():
-        embedder.load_state_dict(load_checkpoint(folder.best)["model"])
+        model.load_state_dict(load_checkpoint(folder.best)["model"])
     embedder.save_pretrained(folder.model, card=_card(train, progress))
     return Trained(embedder, folder, progress)
+
+
+def feature_cache(
+    embedder: Embedder, recipe: Recipe, *, progress: Callable[[int, int], object] | None = None
+) -> FeatureCache | None:
+    """Return where a recipe keeps outputs of the frozen part; `None` where nothing is frozen, or nothing is to be kept."""
+    if embedder.frozen is None or not recipe.cache.use:
+        return None
+    return FeatureCache(cache_folder(recipe.cache.folder), half=recipe.cache.half, progress=progress)
 
 
 def table_fingerprint(*tables: Table) -> str:
@@ -115,6 +126,13 @@ def table_fingerprint(*tables: Table) -> str:
             digest.update(f"{path}\0{type(label).__name__}\0{label}\n".encode())
         digest.update(b"\1")
     return digest.hexdigest()
+
+
+def _described(embedder: Embedder) -> dict[str, Any]:
+    """Return what the run's configuration says of the model; checkpoints leave a frozen part out, so its weights are named here."""
+    if embedder.frozen is None:
+        return embedder.describe()
+    return {**embedder.describe(), "frozen": {"part": embedder.frozen, "weights": Front(embedder, embedder.frozen).fingerprint()}}
 
 
 def _check_fits(train: Table, embedder: Embedder, objective: Objective) -> None:
@@ -145,40 +163,20 @@ def _check_splits(table: Table, val: Table, recipe: Recipe) -> None:
         )
 
 
-def _training_batches(train: Table, embedder: Embedder, recipe: Recipe) -> ImageLoader:
-    batches, preprocessing = recipe.batches, embedder.preprocessing
-    label = torch.as_tensor(train.class_index)
-    return ImageLoader(
-        images_of(train, draft_size=decoding_size(preprocessing.size, crop_scale=batches.crop_scale)),
-        label,
-        torch.as_tensor(train.item),
-        transform=train_transform(
-            preprocessing, crop_scale=batches.crop_scale, flip=batches.flip, color_jitter=batches.color_jitter
-        ),
-        sampler=_sampler(label, batches, recipe.seed),
-        workers=batches.workers,
-        seed=recipe.seed,
-        on_broken=batches.on_broken,
-    )
-
-
-def _sampler(label: torch.Tensor, batches: BatchSettings, seed: int) -> BatchSampler:
-    if batches.sampler == "random":
-        return RandomBatchSampler(len(label), batch_size=batches.batch_size, seed=seed)
-    return MPerClassSampler(label, m=batches.images_per_class, batch_size=batches.batch_size, seed=seed)
-
-
-def _validate(val: Table, embedder: Embedder, recipe: Recipe, broken: dict[str, str]) -> dict[str, float] | None:
+def _validate(
+    val: Table, embedder: Embedder, recipe: Recipe, broken: dict[str, str], cache: FeatureCache | None
+) -> dict[str, float] | None:
     if not len(val):
         return None
-    embedded = _embedded(val, embedder, recipe, broken)
+    embedded = _embedded(val, embedder, recipe, broken, cache)
     scores = score_table(with_columns(val, embedded), ks=(1,), metrics=VALIDATION_METRICS)
     return {name: float(value) for name, value in scores["label"].metrics.items()}
 
 
-def _embedded(table: Table, embedder: Embedder, recipe: Recipe, broken: dict[str, str]) -> Embedded:
+def _embedded(table: Table, embedder: Embedder, recipe: Recipe, broken: dict[str, str], cache: FeatureCache | None) -> Embedded:
     left_out = broken if recipe.batches.on_broken == "skip" else None
-    return embed_table(embedder, table, workers=recipe.batches.workers, precision=recipe.train.precision, broken=left_out)
+    how = {"workers": recipe.batches.workers, "precision": recipe.train.precision}
+    return embed_table(embedder, table, broken=left_out, cache=cache, **how)
 
 
 @dataclass
@@ -189,6 +187,7 @@ class _TrainSet:
     embedder: Embedder
     recipe: Recipe
     broken: dict[str, str]
+    cache: FeatureCache | None
 
     @property
     def n_classes(self) -> int:
@@ -197,7 +196,7 @@ class _TrainSet:
     def embed(self, view: int = 0) -> Embedded:
         if view:
             raise ConfigError(f"view {view} of the training set: this recipe makes one view of each image.")
-        return _embedded(self.table, self.embedder, self.recipe, self.broken)
+        return _embedded(self.table, self.embedder, self.recipe, self.broken, self.cache)
 
 
 def _card(train: Table, progress: Progress) -> dict[str, Any]:

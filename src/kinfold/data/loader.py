@@ -39,6 +39,7 @@ class ImageLoader:
         start_method: `fork`, `spawn` or `forkserver`; `None` is Python's own choice (fork on Linux up to Python 3.13). All but
             `fork` need transforms that survive pickling and, in scripts, the line `if __name__ == "__main__":`.
         seed: of the augmentation.
+        views: how many random views there are of each image: epoch e shows view e mod `views`. `None`: a fresh one each epoch.
         on_broken: `stop` at the first image that cannot be read, or `skip` it.
         broken: name → message of the images left out so far.
         position: number of batches of the running epoch that were handed out or, having become empty, left out; pass it as
@@ -66,6 +67,7 @@ class ImageLoader:
     workers: int = 0
     start_method: Literal["fork", "spawn", "forkserver"] | None = None
     seed: int = 0
+    views: int | None = None
     on_broken: Literal["stop", "skip"] = "stop"
     broken: dict[str, str] = field(init=False, default_factory=dict)
     position: int = field(init=False, default=0)
@@ -82,6 +84,9 @@ class ImageLoader:
     def __len__(self) -> int:
         """Return the number of batches of an epoch, if no batch becomes empty by skipping."""
         return len(self.sampler)
+
+    def prepare(self, epoch: int) -> None:
+        """Do nothing: images are read as they are wanted."""
 
     def epoch(self, epoch: int, *, start: int = 0) -> Iterator[Batch]:
         """Yield the batches of one epoch from batch `start` on, equal to those of an epoch read from its beginning.
@@ -101,7 +106,8 @@ class ImageLoader:
     def _batches(self, epoch: int, start: int, batches: Iterator[list[int]]) -> Iterator[Batch]:
         self._turn += 1
         turn = self._turn
-        self._keys.now = ([(epoch, row) for row in rows] for rows in batches)
+        turn_of_views = epoch if self.views is None else epoch % self.views
+        self._keys.now = ([(turn_of_views, row) for row in rows] for rows in batches)
         self.position, first = start, True
         try:
             ahead = started(self._data_loader())
@@ -170,6 +176,8 @@ class ImageLoader:
             raise ShapeError(f"the sampler is for {self.sampler.n_rows} rows, there are {n} images")
         if self.on_broken not in ("stop", "skip"):
             raise ConfigError(f"on_broken = {self.on_broken!r}: use 'stop' or 'skip'")
+        if self.views is not None and self.views < 1:
+            raise ConfigError(f"views = {self.views}: give the number of views of each image, or None for a fresh one each epoch")
         if self.workers < 0:
             raise ConfigError(f"workers = {self.workers}: use 0 to read in the main process, or the number of processes")
 

@@ -12,6 +12,7 @@ from kinfold.errors import ConfigError, DataError, did_you_mean
 from kinfold.images.preprocessing import Preprocessing
 from kinfold.models import fingerprint as fingerprints
 from kinfold.models import trunks, weights
+from kinfold.models.cut import cut
 from kinfold.models.heads import LinearHead
 from kinfold.models.image_batches import Images, image_batches
 from kinfold.models.pooling import POOLS
@@ -20,6 +21,7 @@ from kinfold.records import ParamGroup
 from kinfold.seeding import seeded
 
 PRECISIONS = ("32-true", "bf16-mixed")
+TRUNK = "trunk"
 
 
 class Embedder(nn.Module):
@@ -42,6 +44,7 @@ class Embedder(nn.Module):
         trunk: see `kinfold.models.trunks.Trunk`.
         preprocessing: turns one image, whatever its source, into the trunk's input; saved with the model, may be replaced.
         classes: names of the training classes in the order of their numbers, strings or whole numbers; `None` if not known.
+        frozen: what does not train: `trunk`, the name of the last block that does not, or `None`; see `freeze`.
 
     Raises:
         ConfigError: a setting is unknown, out of range, or contradicts another.
@@ -66,6 +69,7 @@ class Embedder(nn.Module):
         seed: int = 0,
     ):
         super().__init__()
+        self._frozen: tuple[nn.Module, ...] = ()
         _check_settings(dim, pool, layer_norm)
         with seeded(seed):
             self.trunk = trunks.trunk(trunk, pretrained=pretrained, size=size, pooled=pool == "trunk")
@@ -75,6 +79,7 @@ class Embedder(nn.Module):
         self.dim = self.trunk.n_features if dim is None else dim
         self.preprocessing: Preprocessing = self.trunk.preprocessing
         self.classes: list[str] | list[int] | None = None
+        self.frozen: str | None = None
         self._settings = {"pool": pool, "dim": dim, "layer_norm": layer_norm}
 
     def forward(self, images: Float[Tensor, "n 3 h w"]) -> tuple[Float[Tensor, "n f"], Float[Tensor, "n d"]]:
@@ -87,6 +92,39 @@ class Embedder(nn.Module):
         groups = {"trunk": [self.trunk], "head": [self.pool, self.head]}
         params = {name: [p for part in parts for p in part.parameters()] for name, parts in groups.items()}
         return [ParamGroup(name, own) for name, own in params.items() if own]
+
+    def freeze(self, part: str | None = TRUNK) -> Self:
+        """Keep a part of the trunk as it is in training: its weights, and its batch statistics; dropout in it is off.
+
+        Args:
+            part: `trunk` for all of it, the dotted name of a block of it (that block and everything before stay), such as
+                `blocks.4` or `layer3`, or `None`: everything trains.
+
+        Returns:
+            The model itself. What is frozen is a matter of training: it is not saved with the model.
+
+        Raises:
+            ConfigError: there is no such block, or the trunk cannot be cut there.
+        """
+        front = [] if part is None else [self.trunk if part == TRUNK else cut(self.trunk.module, part)[0]]
+        self.trunk.requires_grad_(True)
+        self.frozen = part
+        self._frozen = tuple(front)  # in a tuple: its modules are those of the trunk, and registered there
+        for module in front:
+            module.requires_grad_(False)
+        return self.train(self.training)
+
+    def frozen_names(self) -> set[str]:
+        """Return the names, in the state dict, of the tensors that training does not touch."""
+        held = {id(tensor) for front in self._frozen for tensor in front.state_dict(keep_vars=True).values()}
+        return {name for name, tensor in self.state_dict(keep_vars=True).items() if id(tensor) in held}
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch between training and evaluation mode; a frozen part stays in evaluation mode."""
+        super().train(mode)
+        for front in self._frozen:
+            front.eval()
+        return self
 
     @torch.no_grad()
     def embed(
