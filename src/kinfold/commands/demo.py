@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kinfold.commands.measured import plain
 from kinfold.commands.output import percent, print_json, print_table, say
 from kinfold.console import ConsoleWatch
 from kinfold.data.glyphs import write_glyphs
@@ -16,6 +15,7 @@ from kinfold.engine.settings import GroupSettings, LoopSettings, OptimizerSettin
 from kinfold.evaluation.exclusion import SameItem
 from kinfold.evaluation.neighbours import nearest
 from kinfold.evaluation.scores import Scores
+from kinfold.evaluation.summary import plain
 from kinfold.images.decode import open_image
 from kinfold.losses import proxy_anchor
 from kinfold.measure import embed_table, score_table, with_columns

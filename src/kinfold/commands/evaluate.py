@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from kinfold.build import build_table
-from kinfold.commands.measured import record, show
+from kinfold.commands.measured import show
 from kinfold.commands.models import load_model
 from kinfold.commands.output import say
-from kinfold.config import DataSettings
+from kinfold.commands.targets import embedded, embeddings_of_split, own_table, rows_of_split
+from kinfold.config import EvaluationSettings
 from kinfold.data.read import read_table
-from kinfold.data.table import SPLITS, Table
+from kinfold.data.table import SPLITS
 from kinfold.embeddings import SUFFIXES, EmbeddingTable, read_embeddings
 from kinfold.engine.run import Run
 from kinfold.errors import ConfigError, DataError, did_you_mean
 from kinfold.evaluation.scores import Scores
-from kinfold.measure import embed_table, score_table, with_columns
-from kinfold.models.embedder import Embedder
+from kinfold.experiment import Measuring, measure_run
+from kinfold.measure import score_table
+from kinfold.recipe import Recipe
+from kinfold.train import feature_cache
 
 
 @dataclass(frozen=True)
@@ -60,35 +60,28 @@ def evaluate_command(target: str, options: EvaluateOptions, *, as_json: bool) ->
     if Path(target).suffix in SUFFIXES:
         scores, title = score_table(_embeddings(target, options), **scoring), target
     elif Run(target).exists and options.table is None:
-        keeps = options.metrics is None
-        scores, title = evaluate_run(Run(target), split, scoring, options=options, keeps=keeps), f"{target}, {split}"
+        settings = EvaluationSettings(**{"split": split, **scoring})
+        scores, title = evaluate_run(Run(target), settings, options, keeps=options.metrics is None), f"{target}, {split}"
     else:
         if options.table is None:
             raise ConfigError(f"{target} is a model: say which images to measure it on with --table.")
         embedder = load_model(target, size=options.size, resize=options.resize, device=options.device)
-        embeddings = _embedded(embedder, _rows(read_table(options.table), split), split, workers=options.workers)
+        embeddings = embedded(embedder, rows_of_split(read_table(options.table), split), split, workers=options.workers)
         scores, title = score_table(embeddings, **scoring), f"{target} on {options.table}, {split}"
     show(scores, title=title, as_json=as_json)
 
 
-def evaluate_run(
-    run: Run, split: str, scoring: Mapping[str, Any], *, options: EvaluateOptions | None = None, keeps: bool = True
-) -> dict[str, Scores]:
-    """Measure a run's finished model on its own table; keep `embeddings_<split>.npz`, and the scores under `split` in metrics.json."""
-    options = options or EvaluateOptions()
-    config = run.config()
+def evaluate_run(run: Run, settings: EvaluationSettings, options: EvaluateOptions, *, keeps: bool) -> Mapping[str, Scores]:
+    """Measure a run's finished model on its own table; see `measure_run` for what is kept."""
     embedder = load_model(str(run.folder), size=options.size, resize=options.resize, device=options.device)
-    embeddings = _embedded(embedder, _rows(_own_table(config), split), split, workers=options.workers)
-    scores = score_table(embeddings, **scoring)
-    if keeps:
-        embeddings.save(run.folder / f"embeddings_{split}.npz")
-        run.write_metrics(split, record(scores, fingerprint=embedder.fingerprint()))
-    return scores
-
-
-def _embedded(embedder: Embedder, rows: Table, split: str, *, workers: int) -> EmbeddingTable:
-    say(f"measuring on {len(rows):,} images of {rows.n_classes:,} classes ({split})")
-    return with_columns(rows, embed_table(embedder, rows, workers=workers))
+    config = run.config()
+    table, kept = own_table(config), None
+    frozen = config.get("model", {}).get("frozen")
+    if frozen is not None and options.device in (None, "cpu"):
+        kept = feature_cache(embedder.freeze(frozen), Recipe(cache=config["cache"]))
+    rows_of_split(table, settings.split)  # or an error that names the splits
+    how = Measuring(workers=options.workers, keeps=keeps, cache=kept)
+    return measure_run(run, embedder, table, settings, how=how, tell=say).scores
 
 
 def _embeddings(file: str, options: EvaluateOptions) -> EmbeddingTable:
@@ -97,23 +90,9 @@ def _embeddings(file: str, options: EvaluateOptions) -> EmbeddingTable:
     embeddings = read_embeddings(file)
     if options.split is None:
         return embeddings
-    rows = np.array([value == options.split for value in embeddings.split], dtype=bool)
-    if not rows.any():
-        raise DataError(f"{file} has no row in split {options.split!r}.")
-    return embeddings.subset(rows)
-
-
-def _own_table(config: Mapping[str, Any]) -> Table:
-    data = config.get("data")
-    if data is None:
-        raise ConfigError("this run was made from Python and does not know its table: say which images with --table.")
-    return build_table(DataSettings(**data))
-
-
-def _rows(table: Table, split: str) -> Table:
-    rows = table.of_split(split)
+    rows = embeddings_of_split(embeddings, options.split)
     if not len(rows):
-        raise DataError(f"the table has no row in split {split!r}: its splits are {', '.join(sorted(set(table.split)))}.")
+        raise DataError(f"{file} has no row in split {options.split!r}.")
     return rows
 
 

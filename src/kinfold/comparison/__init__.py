@@ -1,0 +1,1 @@
+"""What makes two measured runs comparable, and how far apart they are."""

@@ -1,0 +1,1 @@
+"""Many experiments from one file: planned, run once each, chosen among, compared."""
