@@ -1,0 +1,1 @@
+"""Checks before training: what is wrong with a table, a configuration or a first step, and what to do about it."""
