@@ -13,7 +13,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 FORBIDDEN_NAMES = {"utils", "common", "misc", "helpers", "tools"}
 
 # What each part may import, besides itself; `records` stands for the files that everything may use.
-RECORDS = {"errors", "records", "atomic", "settings", "modes", "seeding"}
+RECORDS = {"errors", "records", "atomic", "lock", "settings", "modes", "seeding"}
 LAYERS = {
     "core": set(),
     "losses": {"core"},
@@ -28,11 +28,24 @@ LAYERS = {
     "recipe": {"engine.settings"},
     "config": {"recipe", "engine.settings"},
     "console": {"engine"},
-    "measure": {"core", "images", "data", "models", "evaluation", "embeddings"},
-    "train": {"core", "images", "data", "models", "evaluation", "embeddings", "engine", "objectives.base", "recipe", "measure"},
+    "stored": {"images", "data", "models"},
+    "measure": {"core", "images", "data", "models", "evaluation", "embeddings", "stored"},
+    "head_start": {"core", "data", "models", "measure"},
+    "training_batches": {"data", "models", "recipe", "stored"},
+    "train": {"data", "models", "engine", "objectives.base", "recipe", "measure", "training_batches"},
     "build": {"core", "losses", "objectives", "data", "models", "config"},
+    "comparison": {"config", "data", "engine.run", "evaluation"},
+    "experiment": {
+        *("build", "comparison", "config", "data", "engine", "evaluation", "head_start", "measure", "models", "recipe", "train"),
+    },
+    "grid": {"allocator", "build", "comparison", "config", "data", "engine", "evaluation", "experiment"},
+    "checks": {
+        *("core", "images", "data", "models", "objectives", "losses", "engine"),
+        *("evaluation", "embeddings", "recipe", "config", "measure", "train", "build", "training_batches"),
+    },
     "commands": None,  # anything but the command line
-    "cli": {"commands"},
+    "allocator": set(),
+    "cli": {"allocator", "commands"},
     "version": set(),
     "__init__": set(),
 }

@@ -41,9 +41,9 @@ def test_train_then_evaluate_embed_and_list(place, tiny_photos):
     assert 0 <= result["label"]["recall_at_1"] <= 1
     assert result["label"]["n_scored"] == 16
     assert "48 images of 6 classes" in trained.stderr
-    assert {"config.json", "environment.json", "log.jsonl", "metrics.json", "checkpoints", "model", "embeddings_test.npz"} == {
-        path.name for path in Path("runs/tiny").iterdir()
-    }
+    kept = {"config.json", "environment.json", "log.jsonl", "metrics.json", "record.json", "checkpoints", "model"}
+    kept |= {"embeddings_test.npz", "per_query_test.npz"}
+    assert kept == {path.name for path in Path("runs/tiny").iterdir()}
 
     again = json.loads(kinfold("evaluate", "runs/tiny", "--json").stdout)
     assert again["label"] == result["label"], "a run reproduces its own numbers"
