@@ -112,5 +112,28 @@ def test_numbers_in_the_headers_are_those_of_the_recorded_runs(file):
         assert config[part] == then[part], f"{file.name} has changed since its recorded run: `{part}`"
 
 
+@pytest.mark.parametrize("file", GRIDS, ids=lambda file: file.name)
+def test_grids_have_a_recorded_table_of_all_their_variants(file):
+    grid, header = read_grid(file), header_of(file)
+    for word in ("run:", "time:", "result:"):
+        assert word in header, f"the header of {file.name} says nothing of `{word}`"
+    recorded = json.loads((ROOT / "experiments" / "results" / f"{file.stem}.json").read_text(encoding="utf-8"))
+    assert list(recorded["datasets"]) == list(grid.datasets)
+    for rows in recorded["datasets"].values():
+        assert [(row["name"], row["seeds"]) for row in rows] == [(each.name, list(each.seeds)) for each in grid.variants]
+
+
+def test_numbers_of_the_lanes_in_the_readme_are_those_of_the_table():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    recorded = json.loads((ROOT / "experiments" / "results" / "lanes.json").read_text(encoding="utf-8"))["datasets"]
+    for name, rows in recorded.items():
+        lines = [line for line in text.splitlines() if line.startswith("|") and f"<!-- {name} -->" in line]
+        assert len(lines) == 1, f"the README has no line for {name}"
+        for row in rows:
+            if row["name"] in ("base", "frozen_512", "fine_tuned"):
+                for metric in ("recall_at_1", "map_at_r"):
+                    assert f"{100 * row['values'][metric]['mean']:.1f}" in lines[0], (name, row["name"], metric)
+
+
 def header_of(file: Path) -> str:
     return "\n".join(line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#"))

@@ -91,6 +91,7 @@ class EvaluationSettings(Settings):
         similarity: larger = more alike.
         metrics: such as `map_at_r`, `recall_at_k` (for each k of `ks`) or `recall_at_1`; `None`: all rank metrics.
         memory: what the blocks of similarities may take.
+        levels: of the labels to measure after training, such as `label`; `None`: all. Coarse levels take many times as long.
         after_training: measure once when training is done.
         keep_embeddings: write the embeddings that were measured into the run folder.
     """
@@ -100,6 +101,7 @@ class EvaluationSettings(Settings):
     similarity: str = "cosine"
     metrics: tuple[str, ...] | None = None
     memory: str = "512MB"
+    levels: tuple[str, ...] | None = None
     after_training: bool = True
     keep_embeddings: bool = True
 
@@ -154,16 +156,29 @@ def read_config(file: str | Path, overrides: Iterable[str] = ()) -> Config:
         ConfigError: no such file, not TOML, an unknown key (with the nearest name), a value out of range.
     """
     file = Path(file)
-    if not file.is_file():
-        raise ConfigError(f"{file} is no file: name a configuration such as those in experiments/.")
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}") from None
+    values = read_toml(file, "a configuration such as those in experiments/")
     values.setdefault("run", str(Path("runs") / file.stem))
     for override in overrides:
         put_override(values, override)
     return Config(**values)
+
+
+def read_toml(file: Path, wanted: str) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        file: which.
+        wanted: what to name instead, for the message.
+
+    Raises:
+        ConfigError: no such file, or not TOML.
+    """
+    if not file.is_file():
+        raise ConfigError(f"{file} is no file: name {wanted}.")
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from None
 
 
 def put_override(values: dict[str, Any], override: str) -> None:

@@ -83,7 +83,7 @@ def run_experiment(
         config: everything; `config.run` is the folder.
         table: what `build_table(config.data)` gives, if it is there already.
         watch: is told of every update.
-        levels: to measure; `None`: all.
+        levels: to measure; `None`: what the configuration says.
         tell: is told in a line what goes on.
 
     Raises:
@@ -98,7 +98,7 @@ def run_experiment(
     settings, found = config.evaluation, Measured({}, {})
     if settings.after_training and len(table.split_rows(settings.split)):
         kept = feature_cache(trained.embedder, config.recipe, progress=_telling(tell))
-        how = Measuring(levels=levels, workers=config.batches.workers, cache=kept)
+        how = Measuring(levels=settings.levels if levels is None else levels, workers=config.batches.workers, cache=kept)
         found = measure_run(trained.run, trained.embedder, table, settings, how=how, tell=tell)
     dumped = config.model_dump(mode="json")
     record = Record(

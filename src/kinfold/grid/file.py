@@ -1,7 +1,6 @@
 """A grid file: a base configuration, variants that change one factor each, data sets, seeds."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kinfold.config import put_override
+from kinfold.config import put_override, read_toml
 from kinfold.errors import ConfigError
 from kinfold.settings import Settings
 
@@ -99,12 +98,7 @@ def read_grid(file: str | Path, overrides: Iterable[str] = (), *, levels: Sequen
         ConfigError: no such file, not TOML, an unknown key, a name that cannot be a folder, seeds that are none or twice.
     """
     file = Path(file)
-    if not file.is_file():
-        raise ConfigError(f"{file} is no file: name a grid, see docs/grids.md.")
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}") from None
+    values = read_toml(file, "a grid, see docs/grids.md")
     for override in overrides:
         put_override(values.setdefault("base", {}), override)
     found = GridFile(**values)
