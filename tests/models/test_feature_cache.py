@@ -216,6 +216,7 @@ def test_what_is_kept_is_listed_and_cleared(tmp_path):
 def test_the_folder_is_the_one_given_or_that_of_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("KINFOLD_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path and cache_folder("x") == Path("x")
+    assert FeatureCache().folder == tmp_path and FeatureCache("x").folder == Path("x")
     monkeypatch.delenv("KINFOLD_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "kinfold"

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,18 @@ class FeatureCache:
     in memory for this process.
 
     Attributes:
-        folder: see `cache_folder`; made when something is written.
+        folder: a path or text; by default where `cache_folder` says. Made when something is written.
         half: keep float16.
         progress: called with the number of images that are done and of those to do, while values are computed.
     """
 
-    folder: Path
+    folder: Path = field(default_factory=cache_folder)
     half: bool = False
     progress: Callable[[int, int], object] | None = None
+
+    def __post_init__(self) -> None:
+        """Take text for a path."""
+        object.__setattr__(self, "folder", cache_folder(self.folder))
 
     def stored(self, front: Front, view: Mapping[str, Any], keys: Sequence[bytes], compute: Compute) -> tuple[Stored, list[int]]:
         """Return the values of images, computing those that are not kept yet.
