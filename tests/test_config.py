@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kinfold.build import build_objective
-from kinfold.config import ObjectiveSettings, read_config
+from kinfold.build import build_objective, build_table
+from kinfold.config import DataSettings, ObjectiveSettings, read_config
 from kinfold.errors import ConfigError
 from kinfold.records import Embedded
 
@@ -122,3 +122,25 @@ def test_every_pick_of_triplets_can_be_named(pick):
 def test_semi_hard_takes_the_margin_of_the_loss():
     settings = ObjectiveSettings(name="pairwise", loss="triplet", loss_options={"margin": 0.3}, pick="semi_hard")
     assert build_objective(settings, n_classes=3, dim=4).loss.keywords["pick"].keywords == {"margin": 0.3}
+
+
+def test_classes_are_kept_for_the_test_where_the_table_does_not_say(tiny_photos, tmp_path):
+    for label in "abcd":
+        (tmp_path / "photos" / label).mkdir(parents=True)
+        for copy in range(2):
+            (tmp_path / "photos" / label / f"{copy}.png").write_bytes(
+                (tiny_photos / f"{'abcd'.index(label)}_{copy}.png").read_bytes()
+            )
+    table = build_table(DataSettings(root=str(tmp_path / "photos"), test_share=0.5, hold_out_every=2))
+    splits = {label: split for label, split in zip(table.label, table.split, strict=True)}
+    assert splits == {"a": "train", "b": "val", "c": "test", "d": "test"}
+    with pytest.raises(ConfigError, match="has a test split of its own"):
+        build_table(DataSettings(root=str(tiny_photos), test_share=0.5))
+
+
+def test_the_root_may_hold_an_environment_variable(tiny_photos, monkeypatch):
+    monkeypatch.setenv("PHOTOS", str(tiny_photos))
+    assert len(build_table(DataSettings(root="$PHOTOS"))) == 64
+    monkeypatch.delenv("PHOTOS")
+    with pytest.raises(ConfigError, match=r"`data.root` = '\$PHOTOS': set that environment variable"):
+        build_table(DataSettings(root="$PHOTOS"))

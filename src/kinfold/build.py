@@ -17,11 +17,19 @@ if TYPE_CHECKING:
 
 
 def build_table(data: DataSettings) -> "Table":
-    """Read the table and hold out validation classes where the configuration asks for it."""
+    """Read the table; keep classes for the test and for validation where the configuration asks for it.
+
+    Raises:
+        ConfigError: `data.test_share` for a table that has test images, or an environment variable in `data.root` that is not set.
+    """
     from kinfold.data.read import read_table
-    from kinfold.data.splits import hold_out_classes
+    from kinfold.data.splits import hold_out_classes, split_classes
 
     table = read_table(_expanded(data.root))
+    if data.test_share is not None:
+        if len(table.split_rows("test")):
+            raise ConfigError(f"`data.test_share` = {data.test_share}: {data.root} has a test split of its own; leave it out.")
+        table = split_classes(table, train=1 - data.test_share)
     return hold_out_classes(table, every=data.hold_out_every) if data.hold_out_every else table
 
 

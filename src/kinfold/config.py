@@ -24,6 +24,7 @@ class DataSettings(Settings):
         size: side of the square that the model sees, in pixels; `None`: the trunk's own.
         resize: `crop` (shorter side, then the centre) or `squash` (to a square); `None`: the trunk's own.
         crop_ratio: share of the shorter side that the centre crop keeps; `None`: the trunk's own.
+        test_share: share of the classes, the last by sorted name, that are kept for the test, where the table does not say; `None`: none.
         hold_out_every: every so manyeth training class, by sorted name, is kept for validation; `None`: none.
     """
 
@@ -31,6 +32,7 @@ class DataSettings(Settings):
     size: int | None = Field(default=None, ge=8)
     resize: Literal["crop", "squash"] | None = None
     crop_ratio: float | None = Field(default=None, gt=0, le=1)
+    test_share: float | None = Field(default=None, gt=0, lt=1)
     hold_out_every: int | None = Field(default=None, ge=2)
 
 

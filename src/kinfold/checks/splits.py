@@ -129,7 +129,7 @@ def _overlap(table: Table, split: str) -> list[Finding]:
 def _one_split(table: Table) -> list[Finding]:
     present = set(table.split)
     if present == {"train"}:
-        remedy = "hold out classes with `split_classes`, or write a column `split`; scores on trained classes say little about new ones"
+        remedy = "keep classes for the test (`data.test_share = 0.5`, or `split_classes`), or write a column `split`; scores on trained classes say little about new ones"
         return [Finding("one_split", "note", "every row is train: there is nothing to measure on", remedy)]
     if present and "train" not in present:
         remedy = "nothing to do if the table is for evaluation alone"

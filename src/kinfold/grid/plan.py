@@ -15,7 +15,7 @@ from kinfold.experiment import check_evaluation
 from kinfold.grid.file import BASE, Grid, Variant
 
 _OWN = ("run", "seed")
-_ALIKE = ("evaluation", "data.root", "data.hold_out_every")
+_ALIKE = ("evaluation", "data.root", "data.test_share", "data.hold_out_every")
 
 
 @dataclass(frozen=True, eq=False)
