@@ -75,6 +75,7 @@ class Shards:
         Raises:
             KeyError: a key is not stored.
         """
+        self._look()
         where = np.array([self._where[key] for key in keys], dtype=np.int64).reshape(len(keys), 2)
         return Stored(tuple(self._arrays), where[:, 0], where[:, 1])
 
