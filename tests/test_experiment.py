@@ -137,3 +137,13 @@ def test_a_stale_record_of_another_configuration_does_not_lend_its_time(config):
     record_file(done.run.folder).write_text(text.replace('"seconds": ', '"seconds": 9999'))
     run_experiment(config())
     assert read_record(done.run.folder).seconds < 999
+
+
+def test_the_levels_that_are_measured_can_be_chosen_and_a_misspelt_one_is_found_before_training(config):
+    assert list(run_experiment(config("a", evaluation={"levels": ["label"]})).scores) == ["label"]
+    assert list(run_experiment(config("b", evaluation={"levels": ["label", "kind"]})).scores) == ["label", "kind"]
+    kept = kinfold.read_embeddings(Path(config("a").run) / "embeddings_test.npz")
+    assert list(kept.levels) == ["kind"], "the file keeps all levels, whichever were measured"
+    with pytest.raises(ConfigError, match="did you mean `kind`"):
+        run_experiment(config("c", evaluation={"levels": ["knid"]}))
+    assert not Path(config("c").run).exists()

@@ -93,7 +93,8 @@ class EvaluationSettings(Settings):
         similarity: larger = more alike.
         metrics: such as `map_at_r`, `recall_at_k` (for each k of `ks`) or `recall_at_1`; `None`: all rank metrics.
         memory: what the blocks of similarities may take.
-        levels: of the labels to measure after training, such as `label`; `None`: all. Coarse levels take many times as long.
+        levels: of the labels to measure after training; `None`: all. Coarse levels take many times as long, and `kinfold evaluate`
+            measures them at any time.
         after_training: measure once when training is done.
         keep_embeddings: write the embeddings that were measured into the run folder.
     """

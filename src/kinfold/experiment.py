@@ -94,11 +94,13 @@ def run_experiment(
     check_evaluation(config.evaluation)
     begin, resumed = time.perf_counter(), Run(config.run).last.exists()
     table = build_table(config.data) if table is None else table
+    levels = config.evaluation.levels if levels is None else levels
+    _levels(table, levels)  # a misspelt one is found before training
     trained = train_experiment(config, table, watch=watch, tell=tell)
     settings, found = config.evaluation, Measured({}, {})
     if settings.after_training and len(table.split_rows(settings.split)):
         kept = feature_cache(trained.embedder, config.recipe, progress=_telling(tell))
-        how = Measuring(levels=settings.levels if levels is None else levels, workers=config.batches.workers, cache=kept)
+        how = Measuring(levels=levels, workers=config.batches.workers, cache=kept)
         found = measure_run(trained.run, trained.embedder, table, settings, how=how, tell=tell)
     dumped = config.model_dump(mode="json")
     record = Record(
@@ -175,12 +177,11 @@ def measure_run(
         ConfigError: an unknown metric, similarity or level.
     """
     rows = table.of_split(settings.split)
-    if how.levels is not None:
-        rows = _of_levels(rows, how.levels)
+    levels = _levels(rows, how.levels)
     tell(f"measuring on {len(rows):,} images of {rows.n_classes:,} classes ({settings.split})")
     embeddings = with_columns(rows, embed_table(embedder, rows, workers=how.workers, cache=how.cache))
     scoring = settings.model_dump(include={"ks", "similarity", "metrics", "memory"})
-    scores = score_table(embeddings, **scoring)
+    scores = score_table(replace(embeddings, levels={name: embeddings.levels[name] for name in levels}), **scoring)
     if how.levels is not None:
         scores = {level: scores[level] for level in how.levels}
     n_evaluations = sum(any(key.startswith("val/") for key in row) for row in run.rows())
@@ -200,9 +201,11 @@ def check_evaluation(settings: EvaluationSettings) -> None:
     bytes_of(settings.memory)
 
 
-def _of_levels(rows: Table, levels: Sequence[str]) -> Table:
-    """Return the rows with these levels alone (`label` is always there)."""
-    return replace(rows, levels={level: chosen(level, rows.levels, "level") for level in levels if level != "label"})
+def _levels(rows: Table, names: Sequence[str] | None) -> list[str]:
+    """Return the coarser levels to measure (`label` is always there); `None`: all of the table's."""
+    return (
+        list(rows.levels) if names is None else [name for name in names if name != "label" and chosen(name, rows.levels, "level")]
+    )
 
 
 def _with_first_time(record: Record, run: Run) -> Record:
