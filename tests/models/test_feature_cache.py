@@ -198,6 +198,28 @@ def test_a_killed_writer_loses_nothing_but_time(tmp_path):
     assert np.array_equal(found, values(FeatureCache(tmp_path / "anew"), Images(64 * 20)))
 
 
+def test_ctrl_c_keeps_what_was_computed_so_far(tmp_path):
+    images = Images(150)
+
+    def interrupted(places):
+        for number, batch in enumerate(images(places)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield batch
+
+    with pytest.raises(KeyboardInterrupt):
+        FeatureCache(tmp_path).stored(front(), VIEW, images.keys, interrupted)
+    images.n_read = 0
+    values(FeatureCache(tmp_path), images)
+    assert images.n_read == 150 - 128
+
+
+def test_what_was_computed_is_written_every_few_seconds(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SHARD_SECONDS", 0.0)
+    values(FeatureCache(tmp_path), Images(150))
+    assert len(list(tmp_path.glob("*/*.keys.npy"))) == 3
+
+
 def test_what_is_kept_is_listed_and_cleared(tmp_path):
     cache = FeatureCache(tmp_path)
     values(cache, Images(5))

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 SHARD_BYTES = 32 * 2**20
+SHARD_SECONDS = 5.0
 BATCH = 64
 ABOUT, PROBE, LOCK = "about.json", "probe.json", "lock"
 PROBE_NUMBERS = 4096
@@ -54,7 +56,7 @@ class FeatureCache:
     A folder's name is a hash of the part's weights, the preprocessing (and augmentation) and the number format; a row's key is one of
     the image's content, so that a changed weight, crop or file is never served an old value. Values are computed in batches of a fixed
     size, so that they do not depend on what was stored before. One process at a time computes into a folder, others wait and take
-    what it made; killed at any moment, at most one file's worth of images is computed again. Where the disk is full, the rest is kept
+    what it made; killed at any moment, a few seconds' worth of images is computed again. Where the disk is full, the rest is kept
     in memory for this process.
 
     Attributes:
@@ -104,17 +106,19 @@ class FeatureCache:
     def _fill(self, shards: Shards, keys: Sequence[bytes], front: Front, compute: Compute) -> None:
         todo = shards.missing(keys)  # anew: another process may have computed them meanwhile
         waiting: list[tuple[bytes, np.ndarray]] = []
-        n_done, has_room = 0, True
-        for places, images in compute(todo) if todo else ():
-            values = _values(front, images, half=self.half)
-            waiting += [(keys[place], value) for place, value in zip(places, values, strict=True)]
-            n_done += len(places)
-            if self.progress is not None:
-                self.progress(n_done, len(todo))
-            if len(waiting) * values[0].nbytes >= SHARD_BYTES:
-                has_room = _put(shards, waiting, has_room=has_room)
-                waiting = []
-        _put(shards, waiting, has_room=has_room)
+        n_done, has_room, last = 0, True, time.monotonic()
+        try:
+            for places, images in compute(todo) if todo else ():
+                values = _values(front, images, half=self.half)
+                waiting += [(keys[place], value) for place, value in zip(places, values, strict=True)]
+                n_done += len(places)
+                if self.progress is not None:
+                    self.progress(n_done, len(todo))
+                if len(waiting) * values[0].nbytes >= SHARD_BYTES or time.monotonic() - last >= SHARD_SECONDS:
+                    has_room = _put(shards, waiting, has_room=has_room)
+                    waiting, last = [], time.monotonic()
+        finally:  # also where somebody pressed Ctrl-C
+            _put(shards, waiting, has_room=has_room)
 
     def entries(self) -> list[dict[str, Any]]:
         """Return what is kept, newest use first: key, trunk, part, view, rows, bytes, time of last use."""
