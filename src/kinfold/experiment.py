@@ -22,9 +22,8 @@ from kinfold.evaluation.summary import plain, summary
 from kinfold.head_start import start_head
 from kinfold.measure import embed_table, score_table, with_columns
 from kinfold.models.embedder import Embedder
-from kinfold.models.feature_cache import FeatureCache, cache_folder
-from kinfold.recipe import Recipe
-from kinfold.train import Trained, feature_cache, fit
+from kinfold.models.feature_cache import FeatureCache
+from kinfold.train import Trained, any_feature_cache, feature_cache, fit
 
 Tell = Callable[[str], None]
 SECONDS_BETWEEN_LINES = 10.0
@@ -121,7 +120,7 @@ def train_experiment(config: Config, table: Table, *, watch: Watch | None = None
     """Build model and objective and train them, or go on where the run folder stands; measure nothing."""
     embedder, recipe, train = build_embedder(config), config.recipe, table.of_split("train")
     if config.model.head_start != "random" and not Run(config.run).last.exists():
-        kept = _any_cache(recipe, _telling(tell))
+        kept = any_feature_cache(recipe, progress=_telling(tell))
         left_out = {} if recipe.batches.on_broken == "skip" else None
         start_head(embedder, train, config.model.head_start, cache=kept, workers=recipe.batches.workers, broken=left_out)
     n_classes = train.n_classes
@@ -136,13 +135,6 @@ def train_experiment(config: Config, table: Table, *, watch: Watch | None = None
         config=config.model_dump(mode="json"),
         cache=feature_cache(embedder, recipe, progress=_telling(tell)),
     )
-
-
-def _any_cache(recipe: Recipe, progress: Callable[[int, int], object]) -> FeatureCache | None:
-    """Return a cache for features of the model as it starts, whether anything of it is frozen or not."""
-    if not recipe.cache.use:
-        return None
-    return FeatureCache(cache_folder(recipe.cache.folder), half=recipe.cache.half, progress=progress)
 
 
 def _telling(tell: Tell) -> Callable[[int, int], None]:

@@ -113,7 +113,12 @@ def feature_cache(
     embedder: Embedder, recipe: Recipe, *, progress: Callable[[int, int], object] | None = None
 ) -> FeatureCache | None:
     """Return where a recipe keeps outputs of the frozen part; `None` where nothing is frozen, or nothing is to be kept."""
-    if embedder.frozen is None or not recipe.cache.use:
+    return None if embedder.frozen is None else any_feature_cache(recipe, progress=progress)
+
+
+def any_feature_cache(recipe: Recipe, *, progress: Callable[[int, int], object] | None = None) -> FeatureCache | None:
+    """Return where a recipe keeps features, whether anything is frozen or not; `None` where nothing is to be kept."""
+    if not recipe.cache.use:
         return None
     return FeatureCache(cache_folder(recipe.cache.folder), half=recipe.cache.half, progress=progress)
 

@@ -39,15 +39,14 @@ def training_batches(train: Table, embedder: Embedder, recipe: Recipe, *, cache:
         ConfigError: the sampler cannot make such batches of these classes.
     """
     batches = recipe.batches
-    label = torch.as_tensor(train.class_index)
-    sampler = _sampler(label, batches, recipe.seed)
     source = _source(train, embedder, recipe)
+    sampler = _sampler(source.label, batches, recipe.seed)
     if cache is not None and trains_on_values(embedder, recipe):
         assert embedder.frozen is not None
         return StoredBatches(source, sampler, Front(embedder, embedder.frozen), cache)
     return ImageLoader(
         source.images,
-        label,
+        source.label,
         source.item,
         transform=source.transform,
         sampler=sampler,
