@@ -53,6 +53,17 @@ class EmbeddingTable:
     def __len__(self) -> int:
         return len(self.embedding)
 
+    @property
+    def sides(self) -> dict[str, np.ndarray]:
+        """Who asks and who can be found, as `score_levels` and `verification` take it; empty where every row is both.
+
+        Flags count where both are given and each marks at least one row.
+        """
+        query, gallery = self.is_query, self.is_gallery
+        if query is None or gallery is None or not (query.any() and gallery.any()):
+            return {}
+        return {"is_query": query, "is_gallery": gallery}
+
     def subset(self, rows: np.ndarray) -> "EmbeddingTable":
         """Return the rows of a mask or of row numbers."""
         picked = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows

@@ -132,13 +132,10 @@ def score_table(
         >>> found["label"].metrics["recall_at_1"]
         1.0
     """
-    is_query, is_gallery = embeddings.is_query, embeddings.is_gallery
-    has_protocol = is_query is not None and is_gallery is not None and is_query.any() and is_gallery.any()
     return score_levels(
         embeddings.embedding,
         {"label": embeddings.label, **embeddings.levels},
-        is_query=is_query if has_protocol else None,
-        is_gallery=is_gallery if has_protocol else None,
+        **embeddings.sides,
         item=embeddings.item,
         ks=tuple(ks),
         similarity=similarity,

@@ -113,10 +113,7 @@ def _check_apart(fitted: tuple[int | str, ...], judged: tuple[int | str, ...], o
 
 
 def _columns(embeddings: EmbeddingTable) -> dict[str, Any]:
-    is_query, is_gallery = embeddings.is_query, embeddings.is_gallery
-    has_protocol = is_query is not None and is_gallery is not None and is_query.any() and is_gallery.any()
-    flags = {"is_query": is_query, "is_gallery": is_gallery} if has_protocol else {}
-    return {"item": embeddings.item, **flags}
+    return {"item": embeddings.item, **embeddings.sides}
 
 
 def _verified(embeddings: EmbeddingTable, options: VerifyOptions, split: str) -> Verification:
