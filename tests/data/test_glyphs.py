@@ -9,6 +9,7 @@ from PIL import Image
 
 from kinfold.data.alphabets import Face, GlyphClass, glyph_classes, script, text_faces
 from kinfold.data.glyphs import MAX_SCALE, MAX_SHIFT, MAX_TURN_RAD, draw_glyph, write_glyphs
+from kinfold.data.hierarchies import chains_of
 from kinfold.data.read import read_table
 from kinfold.errors import ConfigError, DataError
 
@@ -26,7 +27,7 @@ def few():
 def quick(monkeypatch, few):
     """Let `write_glyphs` draw a handful of classes."""
     faces, classes = few
-    picked = [glyph for glyph in classes if glyph.characters[0] in "AÁoΨЖжႠⴀԱ"]
+    picked = [glyph for glyph in classes if glyph.characters[0] in "AÁaoΨЖжႠⴀԱ"]
     monkeypatch.setattr("kinfold.data.glyphs.text_faces", lambda: faces)
     monkeypatch.setattr("kinfold.data.glyphs.glyph_classes", lambda faces: picked)
     return picked
@@ -94,6 +95,13 @@ class TestAlphabets:
     def test_the_letter_drops_case_and_marks(self):
         assert {GlyphClass((character,), {}).letter for character in "AaÅǻ"} == {"A"}
 
+    @pytest.mark.parametrize(
+        ("character", "expected"),
+        [("A", "Latin upper"), ("å", "Latin lower"), ("ƻ", "Latin"), ("Ⴀ", "Georgian upper"), ("ა", "Georgian lower")],
+    )
+    def test_the_case_is_unicodes_and_letters_without_case_have_none(self, character, expected):
+        assert GlyphClass((character,), {}).script_case == expected
+
 
 class TestDrawing:
     @pytest.mark.parametrize("character", ["A", "Ǻ", "Щ", "ǳ", "j", "Ѿ"])
@@ -151,7 +159,9 @@ class TestFolder:
         table = write_glyphs(tmp_path / "glyphs", size=24)
         assert read_table(tmp_path / "glyphs").label == table.label
         assert len(table) == sum(len(glyph.drawn_as) for glyph in quick)
-        assert table.chain() == ("letter", "script")
+        assert table.levels.keys() == {"letter", "script_case", "script"}
+        assert set(chains_of(table)) == {("letter", "script"), ("script_case", "script")}
+        assert {"Latin upper", "Latin lower", "Georgian upper"} <= set(table.levels["script_case"])
         assert {name: split for name, split in zip(table.levels["script"], table.split, strict=True)} == {
             "Latin": "train", "Greek": "train", "Cyrillic": "test", "Georgian": "test", "Armenian": "test",
         }  # fmt: skip

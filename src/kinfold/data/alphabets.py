@@ -77,6 +77,12 @@ class GlyphClass:
         return script(self.characters[0])
 
     @property
+    def script_case(self) -> str:
+        """The writing system and case of the first character, as in `Latin upper`; `Latin` alone for letters without case, such as ƻ."""
+        case = {"Lu": " upper", "Ll": " lower"}.get(unicodedata.category(self.characters[0]), "")
+        return f"{self.script}{case}"
+
+    @property
     def letter(self) -> str:
         """The letter without marks and case: A for Á and for å."""
         return unicodedata.normalize("NFD", self.characters[0])[0].upper()

@@ -25,7 +25,7 @@ EM = 0.64
 BASELINE = 0.7
 MARGIN = 0.06
 SETTINGS = "glyphs.json"
-VERSION = 1
+VERSION = 2
 
 
 def write_glyphs(folder: str | Path, *, size: int = 48, seed: int = 0) -> Table:
@@ -34,7 +34,7 @@ def write_glyphs(folder: str | Path, *, size: int = 48, seed: int = 0) -> Table:
     One black-on-white PNG for every class (see `kinfold.data.alphabets.glyph_classes`) and every text face of DejaVu and STIX that
     covers it, turned by at most 8 degrees, scaled by at most 15 % and shifted by at most 8 % of the side, by chance of (seed,
     character, face) alone. Latin and Greek are `train`; Cyrillic, Georgian and Armenian are `test`. Levels: `letter` (without case
-    and marks) and `script`. The folder appears only when it is complete.
+    and marks), `script_case` (such as Latin upper) and `script`; the first two cross, both nest in the third. The folder appears only when it is complete.
 
     Args:
         folder: new, empty, or written by this function; one with other settings is replaced.
@@ -73,7 +73,7 @@ def _draw_all(folder: Path, *, size: int, seed: int) -> None:
     faces = text_faces()
     classes = glyph_classes(faces)
     fonts = {face: face.font(round(EM * OVERSAMPLING * size)) for face in faces}
-    rows = [("path", "label", "label.letter", "label.script", "split")]
+    rows: list[tuple[str, ...]] = [("path", "label", "label.letter", "label.script_case", "label.script", "split")]
     for glyph in classes:
         place = Path("images", f"U+{ord(glyph.characters[0]):04X}")
         (folder / place).mkdir(parents=True, exist_ok=True)
@@ -85,8 +85,9 @@ def _draw_all(folder: Path, *, size: int, seed: int) -> None:
     write_text(folder / "table.csv", "\n".join(lines) + "\n")
 
 
-def _row(glyph: GlyphClass, path: Path) -> tuple[str, str, str, str, str]:
-    return path.as_posix(), glyph.name, glyph.letter, glyph.script, "train" if glyph.script in TRAIN_SCRIPTS else "test"
+def _row(glyph: GlyphClass, path: Path) -> tuple[str, ...]:
+    split = "train" if glyph.script in TRAIN_SCRIPTS else "test"
+    return path.as_posix(), glyph.name, glyph.letter, glyph.script_case, glyph.script, split
 
 
 def _generator(character: str, face: Face, seed: int) -> np.random.Generator:
