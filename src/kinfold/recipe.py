@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from kinfold.engine.settings import FitSettings, LoopSettings, OptimizerSettings, ScheduleSettings, StageSettings
+from kinfold.errors import ConfigError
 from kinfold.settings import Settings
 
 
@@ -13,8 +14,11 @@ class BatchSettings(Settings):
 
     Attributes:
         batch_size: images a batch.
-        sampler: `m_per_class` (so many images of each class) or `random`.
-        images_per_class: of `m_per_class`.
+        sampler: `m_per_class` (so many images of each class), `hierarchical` (the same, several classes of each of several groups)
+            or `random`.
+        images_per_class: of `m_per_class` and `hierarchical`.
+        level: whose groups `hierarchical` takes, such as `family`; for it alone.
+        classes_per_group: of `hierarchical`.
         augment: train on random views; `false` trains on the evaluation view, and the three settings below do nothing.
         crop_scale: share of the area that a random crop keeps, smallest and largest.
         flip: mirror half of the images; switch it off where left and right matter (characters).
@@ -24,14 +28,24 @@ class BatchSettings(Settings):
     """
 
     batch_size: int = Field(default=64, ge=1)
-    sampler: Literal["m_per_class", "random"] = "m_per_class"
+    sampler: Literal["m_per_class", "hierarchical", "random"] = "m_per_class"
     images_per_class: int = Field(default=4, ge=1)
+    level: str | None = None
+    classes_per_group: int = Field(default=4, ge=2)
     augment: bool = True
     crop_scale: tuple[float, float] = (0.4, 1.0)
     flip: bool = True
     color_jitter: float = Field(default=0.0, ge=0, le=1)
     workers: int = Field(default=0, ge=0)
     on_broken: Literal["stop", "skip"] = "stop"
+
+    @model_validator(mode="after")
+    def _level_goes_with_hierarchical(self) -> "BatchSettings":
+        if self.level is not None and self.sampler != "hierarchical":
+            raise ConfigError(
+                f"`level` = {self.level!r} does nothing with `sampler` = {self.sampler!r}: remove it, or set `sampler` = 'hierarchical'."
+            )
+        return self
 
 
 class CacheSettings(Settings):

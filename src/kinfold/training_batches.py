@@ -3,13 +3,15 @@
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import torch
 
 from kinfold.data.datasets import images_of
 from kinfold.data.loader import ImageLoader
-from kinfold.data.samplers import BatchSampler, MPerClassSampler, RandomBatchSampler
+from kinfold.data.samplers import BatchSampler, HierarchicalSampler, MPerClassSampler, RandomBatchSampler
 from kinfold.data.table import Table
 from kinfold.data.transforms import Transform, decoding_size, train_transform
+from kinfold.errors import ConfigError, did_you_mean
 from kinfold.models.embedder import Embedder
 from kinfold.models.feature_cache import FeatureCache
 from kinfold.models.frozen import Front
@@ -36,11 +38,11 @@ def training_batches(train: Table, embedder: Embedder, recipe: Recipe, *, cache:
         cache: where to keep outputs of the frozen part; `None`: nowhere.
 
     Raises:
-        ConfigError: the sampler cannot make such batches of these classes.
+        ConfigError: the sampler cannot make such batches of these classes, or `batches.level` is no level of the table.
     """
     batches = recipe.batches
     source = _source(train, embedder, recipe)
-    sampler = _sampler(source.label, batches, recipe.seed)
+    sampler = _sampler(train, batches, recipe.seed)
     if cache is not None and trains_on_values(embedder, recipe):
         assert embedder.frozen is not None
         return StoredBatches(source, sampler, Front(embedder, embedder.frozen), cache)
@@ -85,7 +87,27 @@ def _transform(embedder: Embedder, batches: BatchSettings) -> Transform:
     )
 
 
-def _sampler(label: torch.Tensor, batches: BatchSettings, seed: int) -> BatchSampler:
+def _sampler(train: Table, batches: BatchSettings, seed: int) -> BatchSampler:
+    label = train.class_index
+    how: dict[str, Any] = {"batch_size": batches.batch_size, "seed": seed}
     if batches.sampler == "random":
-        return RandomBatchSampler(len(label), batch_size=batches.batch_size, seed=seed)
-    return MPerClassSampler(label, m=batches.images_per_class, batch_size=batches.batch_size, seed=seed)
+        return RandomBatchSampler(len(train), **how)
+    if batches.sampler == "hierarchical":
+        group, classes_per_group = _groups(train, batches.level), batches.classes_per_group
+        return HierarchicalSampler(label, group, m=batches.images_per_class, classes_per_group=classes_per_group, **how)
+    return MPerClassSampler(label, m=batches.images_per_class, **how)
+
+
+def _groups(train: Table, level: str | None) -> np.ndarray:
+    """Return the group of each image on the level of `hierarchical` batches."""
+    asked = "`batches.sampler` = 'hierarchical'"
+    if not train.levels:
+        raise ConfigError(
+            f"{asked} needs groups of classes, but the table has no level: add a column such as `label.family`, or name a file as "
+            "`data.taxonomy`."
+        )
+    if level is None:
+        raise ConfigError(f"{asked} needs `batches.level`, one of: {', '.join(train.levels)}.")
+    if level not in train.levels:
+        raise ConfigError(f"`batches.level` = {level!r} is no level of the table: {did_you_mean(level, train.levels)}")
+    return train.level_codes(level)

@@ -21,7 +21,10 @@ def test_the_defaults_are_healthy(table):
     assert measuring_findings(config(), table) == []
 
 
-@pytest.mark.parametrize("evaluation", [{"metrics": ["recal_at_1"]}, {"similarity": "cosin"}, {"memory": "a lot"}, {"ks": [0]}])
+@pytest.mark.parametrize(
+    "evaluation",
+    [{"metrics": ["recal_at_1"]}, {"coarse_metrics": ["recal"]}, {"similarity": "cosin"}, {"memory": "a lot"}, {"ks": [0]}],
+)
 def test_an_unknown_name_is_an_error(table, evaluation):
     finding = the(measuring_findings(config(**evaluation), table), "bad_evaluation")
     assert finding.severity == "error" and finding.message.startswith("`evaluation.")
@@ -45,6 +48,8 @@ def test_what_a_query_can_find_at_most_is_counted_as_by_hand(query, gallery):
 def test_ks_without_a_metric_of_k_are_idle(table):
     assert codes(measuring_findings(config(metrics=["map_at_r"], ks=(1, 99)), table)) == ["idle_setting"]
     assert codes(measuring_findings(config(metrics=["recall_at_k"], ks=(1, 2)), table)) == []
+    assert codes(measuring_findings(config(metrics=["map_at_r"], coarse_metrics=["recall_at_k"], ks=(1, 2)), table)) == []
+    assert codes(measuring_findings(config(metrics=["map_at_r"], coarse_metrics=["mrr"], ks=(1, 99)), table)) == ["idle_setting"]
 
 
 def test_an_empty_split_and_the_training_split_are_told(table):

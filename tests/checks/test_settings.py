@@ -27,6 +27,12 @@ def test_only_what_was_written_down_is_idle():
     assert keys(found(Recipe(batches={"sampler": "random", "images_per_class": 4}))) == ["batches.images_per_class"]
 
 
+@pytest.mark.parametrize("sampler", ["m_per_class", "random"])
+def test_classes_per_group_are_idle_without_groups(sampler):
+    assert keys(found(Recipe(batches={"sampler": sampler, "classes_per_group": 2}))) == ["batches.classes_per_group"]
+    assert keys(found(Recipe(batches={"sampler": "hierarchical", "level": "family", "classes_per_group": 2}))) == []
+
+
 def test_values_that_switch_something_off_contradict_nothing():
     assert idle(BatchSettings(flip=False, color_jitter=0), "batches", {"flip": "because", "color_jitter": "because"}) == []
 

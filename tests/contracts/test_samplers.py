@@ -8,6 +8,12 @@ from kinfold.data.samplers import SAMPLERS
 
 N_ROWS = 60
 LABEL = [row // 6 for row in range(N_ROWS)]
+OWN = {
+    "m_per_class": ((LABEL,), {"m": 2}),
+    "hierarchical": ((LABEL, [c // 3 for c in LABEL]), {"m": 2, "classes_per_group": 2}),
+    "random": ((N_ROWS,), {}),
+}
+"""What each sampler takes besides the settings that all have."""
 
 
 @pytest.fixture(params=sorted(SAMPLERS))
@@ -15,8 +21,8 @@ def sampler(request):
     """A function that builds the sampler from the settings that all have."""
 
     def build(**settings):
-        first, own = (LABEL, {"m": 2}) if request.param == "m_per_class" else (N_ROWS, {})
-        return SAMPLERS[request.param](first, batch_size=8, **own, **settings)
+        first, own = OWN[request.param]
+        return SAMPLERS[request.param](*first, batch_size=8, **own, **settings)
 
     return build
 

@@ -41,7 +41,7 @@ def check_config(config: Config, *, table: Table) -> list[Finding]:
     objective = _made(
         found,
         "objective",
-        lambda: build_objective(config.objective, n_classes=train.n_classes, dim=dim, seed=config.seed),
+        lambda: build_objective(config.objective, n_classes=train.n_classes, dim=dim, seed=config.seed, train=train),
     )
     if embedder is None or objective is None:
         return in_order(found)

@@ -27,6 +27,8 @@ def measuring_findings(config: Config, table: Table) -> list[Finding]:
         "similarity": lambda: function_of(settings.similarity),
         "memory": lambda: bytes_of(settings.memory),
     }
+    if settings.coarse_metrics is not None:
+        checks["coarse_metrics"] = lambda: metrics_of(settings.coarse_metrics, settings.ks)
     found = [finding for key, check in checks.items() for finding in _refused(key, check)]
     return [*found, *_ks(settings, table), *_split(settings, table), *_similarity(config)]
 
@@ -48,7 +50,8 @@ def n_measured(config: Config, table: Table) -> int:
 
 def _ks(settings: EvaluationSettings, table: Table) -> list[Finding]:
     of_k = ("recall_at_k", "precision_at_k")
-    if settings.metrics is not None and not set(of_k) & set(settings.metrics):
+    named = None if settings.metrics is None else {*settings.metrics, *(settings.coarse_metrics or ())}
+    if named is not None and not named & set(of_k):
         return idle(settings, "evaluation", {"ks": f"neither {' nor '.join(of_k)} is among `evaluation.metrics`"})
     n = n_to_find(table, settings.split)
     large = [k for k in settings.ks if k > n]

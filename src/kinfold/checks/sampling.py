@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinfold.checks.class_groups import class_group_findings
 from kinfold.checks.finding import Finding
 from kinfold.checks.wording import counted, listed
 from kinfold.data.samplers import BatchSampler
@@ -68,11 +69,13 @@ def sampling_findings(recipe: Recipe, train: Table, objective: Objective, sample
     Returns:
         `uneven_batch`, `few_classes` (warning): a batch does not go round. `long_window` (warning): an update gathers more batches
         than an epoch has. `classes_never_drawn` (warning with proxies, else note), `images_never_drawn` (note). `no_positives`
-        (error), `few_positives` (warning): a pair loss without pairs to pull together.
+        (error), `few_positives` (warning): a pair loss without pairs to pull together. Of hierarchical batches also what
+        `class_group_findings` returns.
     """
     found = drawn(sampler, train.class_index)
     return [
         *_room(recipe.batches, train),
+        *class_group_findings(recipe.batches, train),
         *_window(recipe, found),
         *_unseen(found, train, objective),
         *(_positives(recipe.batches, found) if isinstance(objective, Pairwise) else []),
@@ -80,7 +83,7 @@ def sampling_findings(recipe: Recipe, train: Table, objective: Objective, sample
 
 
 def _room(batches: BatchSettings, train: Table) -> list[Finding]:
-    if batches.sampler != "m_per_class":
+    if batches.sampler == "random":
         return []
     found, size, m = [], batches.batch_size, batches.images_per_class
     if size % m:
@@ -139,10 +142,8 @@ def _unseen(found: Drawn, train: Table, objective: Objective) -> list[Finding]:
 def _positives(batches: BatchSettings, found: Drawn) -> list[Finding]:
     if found.paired >= FEW_POSITIVES:
         return []
-    how = {
-        "m_per_class": f"`batches.images_per_class` = {batches.images_per_class}",
-        "random": "`batches.sampler` = 'random'",
-    }[batches.sampler]
+    is_random = batches.sampler == "random"
+    how = "`batches.sampler` = 'random'" if is_random else f"`batches.images_per_class` = {batches.images_per_class}"
     remedy = (
         "set batches.sampler = 'm_per_class' and batches.images_per_class = 4, or train with proxies (objective.name = 'proxy')"
     )

@@ -40,6 +40,9 @@ def _batches(recipe: Recipe) -> list[Finding]:
     if recipe.batches.sampler == "random":
         reason = "`batches.sampler` = 'random' draws images whatever their class"
         found += idle(recipe.batches, "batches", {"images_per_class": reason})
+    if recipe.batches.sampler != "hierarchical":
+        reason = f"`batches.sampler` = {recipe.batches.sampler!r} knows no groups"
+        found += idle(recipe.batches, "batches", {"classes_per_group": reason})
     if not recipe.batches.augment:
         reason = "`batches.augment` = false trains on the evaluation view"
         found += idle(recipe.batches, "batches", dict.fromkeys(("crop_scale", "flip", "color_jitter"), reason))
