@@ -116,7 +116,9 @@ def test_measuring_may_leave_no_trace(config):
     assert {file.name: file.stat().st_mtime_ns for file in done.run.folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("evaluation", [{"metrics": ("recal_at_1",)}, {"similarity": "cosin"}, {"memory": "lots"}])
+@pytest.mark.parametrize(
+    "evaluation", [{"metrics": ("recal_at_1",)}, {"coarse_metrics": ("recal_at_1",)}, {"similarity": "cosin"}, {"memory": "lots"}]
+)
 def test_a_misspelt_measure_is_found_before_training(config, evaluation):
     settings = config(evaluation=evaluation)
     with pytest.raises(ConfigError):
@@ -147,3 +149,15 @@ def test_the_levels_that_are_measured_can_be_chosen_and_a_misspelt_one_is_found_
     with pytest.raises(ConfigError, match="did you mean `kind`"):
         run_experiment(config("c", evaluation={"levels": ["knid"]}))
     assert not Path(config("c").run).exists()
+
+
+def test_coarse_levels_are_measured_by_metrics_of_their_own(config):
+    done = run_experiment(config(evaluation={"metrics": ("map_at_r",), "coarse_metrics": ("recall_at_k",), "ks": (1, 3)}))
+    assert {level: list(found.metrics) for level, found in done.scores.items()} == {
+        "label": ["map_at_r"],
+        "kind": ["recall_at_1", "recall_at_3"],
+    }
+    kept = read_per_query(done.run.folder / "per_query_test.npz")
+    assert list(kept.levels["kind"].values) == ["recall_at_1", "recall_at_3"]
+    with pytest.raises(ConfigError, match=r"'map_at_r' was not measured on level `kind`, only recall_at_1, .*coarse_metrics"):
+        kept.values_of("kind", "map_at_r")

@@ -20,7 +20,8 @@ class DataSettings(Settings):
 
     Attributes:
         root: a table file, a folder that holds `table.csv`, or a folder with one folder per class; `$NAME` stands for the
-            environment variable of that name.
+            environment variable of that name. `kinfold:glyphs`: the demo's characters, drawn when they are first wanted.
+        taxonomy: a file whose levels of classes are put onto the table (`kinfold.read_hierarchy`); `$NAME` as in `root`; `None`: none.
         size: side of the square that the model sees, in pixels; `None`: the trunk's own.
         resize: `crop` (shorter side, then the centre) or `squash` (to a square); `None`: the trunk's own.
         crop_ratio: share of the shorter side that the centre crop keeps; `None`: the trunk's own.
@@ -29,6 +30,7 @@ class DataSettings(Settings):
     """
 
     root: str
+    taxonomy: str | None = Field(default=None, min_length=1)
     size: int | None = Field(default=None, ge=8)
     resize: Literal["crop", "squash"] | None = None
     crop_ratio: float | None = Field(default=None, gt=0, le=1)
@@ -62,7 +64,7 @@ class ObjectiveSettings(Settings):
     """What is minimised.
 
     Attributes:
-        name: `proxy` or `pairwise`.
+        name: `proxy`, `pairwise`, or `hpl` (hierarchical proxies).
         loss: a name that `kinfold ls losses` shows.
         loss_options: the loss's keywords.
         similarity: `cosine`, `dot`, `negative_euclidean`, …
@@ -70,10 +72,21 @@ class ObjectiveSettings(Settings):
         miner_options: the miner's keywords.
         pick: which triplets a triplet loss takes: `all_triplets`, `batch_hard`, `semi_hard` or `distance_weighted`.
         pick_options: its keywords; `semi_hard` takes the loss's margin, `distance_weighted` the embedding's size by itself.
-        lr_scale: the proxies' learning rate as a multiple of the run's (`proxy` only); `None`: 100.
+        lr_scale: the proxies' learning rate as a multiple of the run's (not `pairwise`); `None`: 100.
+        coarse_sizes: number of groups of each coarse level, finest first (this and all below: `hpl` only; see `HierarchicalProxies`);
+            `None`: one level of a tenth of the classes.
+        level_weights: one for the classes and one for each coarse level; `None`: 1, then 0.1 each.
+        refresh_every: optimiser steps between two refreshes of the coarse proxies; `None`: 100.
+        warmup_steps: steps with the class level alone, before the first clustering; `None`: 0.
+        cluster_space: cluster `raw` proxies, or `unit` ones; `None`: raw.
+        clustering: `kmeans`, `gmm` or `agglomerative`; `None`: kmeans.
+        update: `online`, `offline` or `fixed`; `None`: `fixed` for groups that are given, otherwise `online`.
+        groups_from: the first clustering is of the `proxies`, or of the training images' `embeddings`; `None`: proxies.
+        hierarchy: `learned`, `random` (a control), or the table's levels that give the groups, such as ["family"]; `None`: learned.
+        on_empty: `split` or `keep`; `None`: split.
     """
 
-    name: Literal["proxy", "pairwise"] = "proxy"
+    name: Literal["proxy", "pairwise", "hpl"] = "proxy"
     loss: str = "proxy_anchor"
     loss_options: dict[str, Scalar] = Field(default_factory=dict)
     similarity: str = "cosine"
@@ -82,6 +95,16 @@ class ObjectiveSettings(Settings):
     pick: str | None = None
     pick_options: dict[str, Scalar] = Field(default_factory=dict)
     lr_scale: float | None = Field(default=None, gt=0)
+    coarse_sizes: tuple[int, ...] | None = None
+    level_weights: tuple[float, ...] | None = None
+    refresh_every: int | None = Field(default=None, ge=1)
+    warmup_steps: int | None = Field(default=None, ge=0)
+    cluster_space: Literal["raw", "unit"] | None = None
+    clustering: str | None = None
+    update: Literal["online", "offline", "fixed"] | None = None
+    groups_from: Literal["proxies", "embeddings"] | None = None
+    hierarchy: Literal["learned", "random"] | tuple[str, ...] | None = None
+    on_empty: Literal["split", "keep"] | None = None
 
 
 class EvaluationSettings(Settings):
@@ -92,6 +115,8 @@ class EvaluationSettings(Settings):
         ks: cut-offs of recall and precision.
         similarity: larger = more alike.
         metrics: such as `map_at_r`, `recall_at_k` (for each k of `ks`) or `recall_at_1`; `None`: all rank metrics.
+        coarse_metrics: the same for the levels above `label`; `None`: those of `metrics`. Ranks as deep as map_at_r needs them cost many
+            times as long there as recall_at_1 does.
         memory: what the blocks of similarities may take.
         levels: of the labels to measure after training; `None`: all. Coarse levels take many times as long, and `kinfold evaluate`
             measures them at any time.
@@ -103,10 +128,15 @@ class EvaluationSettings(Settings):
     ks: tuple[int, ...] = (1, 2, 4, 8)
     similarity: str = "cosine"
     metrics: tuple[str, ...] | None = None
+    coarse_metrics: tuple[str, ...] | None = None
     memory: str = "512MB"
     levels: tuple[str, ...] | None = None
     after_training: bool = True
     keep_embeddings: bool = True
+
+    def metrics_on(self, level: str) -> tuple[str, ...] | None:
+        """Return the metrics of a level, as `metrics` names them."""
+        return self.metrics if level == "label" or self.coarse_metrics is None else self.coarse_metrics
 
 
 class Config(Settings):

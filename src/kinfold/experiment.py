@@ -123,8 +123,7 @@ def train_experiment(config: Config, table: Table, *, watch: Watch | None = None
         kept = any_feature_cache(recipe, progress=_telling(tell))
         left_out = {} if recipe.batches.on_broken == "skip" else None
         start_head(embedder, train, config.model.head_start, cache=kept, workers=recipe.batches.workers, broken=left_out)
-    n_classes = train.n_classes
-    objective = build_objective(config.objective, n_classes=n_classes, dim=embedder.dim, seed=config.seed)
+    objective = build_objective(config.objective, n_classes=train.n_classes, dim=embedder.dim, seed=config.seed, train=train)
     return fit(
         table,
         embedder,
@@ -172,7 +171,7 @@ def measure_run(
     levels = _levels(rows, how.levels)
     tell(f"measuring on {len(rows):,} images of {rows.n_classes:,} classes ({settings.split})")
     embeddings = with_columns(rows, embed_table(embedder, rows, workers=how.workers, cache=how.cache))
-    scoring = settings.model_dump(include={"ks", "similarity", "metrics", "memory"})
+    scoring = settings.model_dump(include={"ks", "similarity", "metrics", "coarse_metrics", "memory"})
     scores = score_table(replace(embeddings, levels={name: embeddings.levels[name] for name in levels}), **scoring)
     if how.levels is not None:
         scores = {level: scores[level] for level in how.levels}
@@ -188,7 +187,8 @@ def measure_run(
 
 def check_evaluation(settings: EvaluationSettings) -> None:
     """Find a misspelt metric or similarity before training, not after."""
-    metrics_of(settings.metrics, settings.ks)
+    for names in (settings.metrics, settings.coarse_metrics):
+        metrics_of(names, settings.ks)
     function_of(settings.similarity)
     bytes_of(settings.memory)
 

@@ -110,16 +110,17 @@ def with_columns(table: Table, embedded: Embedded) -> EmbeddingTable:
     )
 
 
-def score_table(
+def score_table(  # noqa: PLR0913 (the settings of `score_levels`)
     embeddings: EmbeddingTable,
     *,
     ks: Iterable[int] = (1, 2, 4, 8),
     similarity: str = "cosine",
     metrics: Iterable[str] | None = None,
+    coarse_metrics: Iterable[str] | None = None,
     memory: str | int = "512MB",
     empty: str = "skip",
 ) -> dict[str, Scores]:
-    """Score embeddings against `label` and each coarser level.
+    """Score embeddings against `label` and each coarser level, these by `coarse_metrics` if given.
 
     Where rows are marked as queries and gallery, the queries search the gallery; otherwise every row searches all others.
 
@@ -140,6 +141,7 @@ def score_table(
         ks=tuple(ks),
         similarity=similarity,
         metrics=None if metrics is None else tuple(metrics),
+        coarse_metrics=None if coarse_metrics is None else tuple(coarse_metrics),
         empty=empty,
         memory=memory,
     )

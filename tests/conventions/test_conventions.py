@@ -1,12 +1,14 @@
-"""What every user may rely on: sign, orientation, margins, weights and self-matches."""
+"""What every user may rely on: sign, orientation, margins, weights, self-matches and heights."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
+from kinfold.core.hierarchy import hierarchy_from_groups
 from kinfold.core.pairs import pairs_from_labels, reweight, shift, without_same_item, without_self
 from kinfold.core.similarity import SIMILARITIES, cosine
+from kinfold.evaluation.hierarchy_metrics import score_hierarchy
 from kinfold.losses import LOSSES
 
 LABEL = torch.tensor([0, 0, 1, 1])
@@ -61,3 +63,12 @@ def test_only_similarities_normalise_embeddings():
     x = torch.tensor([[3.0, 4.0]])
     assert cosine(x, x).item() == pytest.approx(1.0)
     assert SIMILARITIES["dot"](x, x).item() == 25.0
+
+
+def test_heights_count_from_the_class_to_the_root_and_a_lone_class_has_heights_but_no_recall():
+    tree = hierarchy_from_groups(["oak", "elm", "fly", "cod"], {"kind": ["tree", "tree", "insect", "fish"]})
+    assert tree.lca_height(torch.tensor([0, 0, 0]), torch.tensor([0, 1, 2])).tolist() == [0, 1, 2]
+    found = score_hierarchy([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], ["oak", "elm", "fly"], tree, ks=1)
+    assert found.per_query["lca_height_at_1"].tolist() == [1, 1, 2]
+    assert found.per_query["hierarchical_precision_at_1"][:2].tolist() == [1, 1], "the nearest could not be nearer"
+    assert found.recall["label"].skipped.tolist() == [0, 1, 2]

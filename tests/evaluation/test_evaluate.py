@@ -239,3 +239,13 @@ def test_masks_choose_queries_and_gallery_and_a_row_never_finds_itself():
         score_levels(x, {"class": label}, is_query=[True, False])
     with pytest.raises(ConfigError, match="is_gallery selects no row"):
         score_levels(x, {"class": label}, is_gallery=[False] * 40)
+
+
+def test_levels_but_the_first_may_have_metrics_of_their_own():
+    x, label = torch.randn(30, 4), torch.arange(30) % 6
+    levels = {"class": label, "family": label % 3, "order": label % 2}
+    found = score_levels(x, levels, metrics=["map_at_r", "mrr"], coarse_metrics="recall_at_1")
+    alike = score_levels(x, levels, metrics=["map_at_r", "mrr", "recall_at_1"])
+    assert [list(scores.metrics) for scores in found.values()] == [["map_at_r", "mrr"], ["recall_at_1"], ["recall_at_1"]]
+    for level, scores in found.items():
+        assert all(torch.equal(value, alike[level].per_query[name]) for name, value in scores.per_query.items())

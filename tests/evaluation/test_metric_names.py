@@ -25,6 +25,7 @@ def test_families_follow_ks_and_single_names_bring_their_own():
     ("metrics", "depth"),
     [
         (["recall_at_k", "mrr"], Depth("best")),
+        (["recall_at_1000", "precision_at_7", "precision_at_2"], Depth("top", 7)),
         (["recall_at_1000", "map_at_r"], Depth("first", 0)),
         (["precision_at_7", "r_precision"], Depth("first", 7)),
         (["recall_at_1", "map"], Depth("all")),

@@ -111,6 +111,23 @@ def test_items_past_the_limit_of_a_short_list_are_reported_past_it_and_in_order(
         assert (first.above.diff()[same_query] > 0).all()
 
 
+@pytest.mark.parametrize("coarse", [False, True], ids=["without ties", "with ties"])
+@pytest.mark.parametrize("k", [1, 9])
+def test_the_top_alone_gives_the_precision_of_the_full_count(coarse, k):
+    x = torch.randn(260, 6).double()
+    x = x.mul(1.5).round() if coarse else x
+    label = torch.cat([torch.arange(2).repeat_interleave(80), torch.arange(2, 102)])
+    for metric in metrics_of([f"precision_at_{k}", "recall_at_1"], 1):
+        full, top, top_in_parts = (
+            torch.cat([metric.of(part) for part in one_search(x, label, memory).ranks(depth)])
+            for depth, memory in ((Depth("all"), 10**8), (Depth("top", k), 10**8), (Depth("top", k), 10**6))
+        )
+        assert torch.equal(full.nan_to_num(-1), top.nan_to_num(-1))
+        assert torch.equal(top.nan_to_num(-1), top_in_parts.nan_to_num(-1))
+    entries_of = [sum(len(part.query) for part in one_search(x, label).ranks(depth)) for depth in (Depth("all"), Depth("top", k))]
+    assert entries_of[1] < entries_of[0] / 2, "the rest is not ranked"
+
+
 def test_an_item_within_two_tie_groups_belongs_to_the_first():
     eps = torch.finfo(torch.float32).eps
     gallery = torch.tensor([[1.0], [1 - 3 * eps], [1 - 5 * eps], [0.5]])

@@ -86,6 +86,14 @@ def test_one_data_set_needs_no_folder_of_its_own(grid_file):
         ("", "[base.evaluation]\nafter_training = false", "`evaluation.after_training` = false"),
         ("", "[base.evaluation]\nmetrics = ['mrr']", "'recall_at_1' is not measured"),
         ("", "[base.evaluation]\nsimilarity = 'cosin'", "cosin"),
+        ("", "[base.evaluation]\ncoarse_metrics = ['recal']", "recal"),
+        (
+            "levels = ['label', 'kind']",
+            "[base.evaluation]\ncoarse_metrics = ['mrr']",
+            r"\[base\]: the metric 'recall_at_1' is not measured on level `kind` \(`evaluation.coarse_metrics`\): Known: mrr",
+        ),
+        ("levels = ['label', 'kind']\nmetrics = ['recall_at_1', 'nmi']", "", "'nmi' has one value for all queries"),
+        ("metrics = ['mrr', 'map']", "[base.evaluation]\nmetrics = ['mrr']\ncoarse_metrics = ['map']", "'map' is not measured"),
     ],
 )
 def test_each_fault_names_data_set_variant_and_key(grid_file, above, below, message):

@@ -199,3 +199,27 @@ def test_two_data_sets_make_two_tables(grid_file, how):
     result = run_grid(read_grid(grid_file("seeds = 1", "[datasets.a]\n[datasets.b]\ndata.size = 16\n")), how=how)
     assert [name for name, _ in result.tabled] == ["a", "b"]
     assert "## a" in Path("runs/tiny/table.md").read_text() and Path("runs/tiny/b/base/seed-0/record.json").exists()
+
+
+def test_every_level_has_a_table_of_the_metrics_that_it_has(grid_file, how, told):
+    below = "[base.evaluation]\ncoarse_metrics = ['recall_at_1']\n[variants.dim_8]\nmodel.dim = 8\n"
+    file = grid_file("seeds = 1\nlevels = ['label', 'kind']", below)
+    result = run_grid(read_grid(file), how=how)
+    folder = Path("runs/tiny")
+    fine, coarse = (json.loads((folder / f"{name}.json").read_text()) for name in ("table", "table.kind"))
+    assert (fine["level"], fine["metrics"]) == ("label", ["recall_at_1", "map_at_r"]) and result.values["level"] == "label"
+    assert (coarse["level"], coarse["metrics"]) == ("kind", ["recall_at_1"])
+    record = read_record(folder / "dim_8/seed-0")
+    for values, level in ((fine, "label"), (coarse, "kind")):
+        found = values["datasets"][""][1]
+        assert found["values"]["recall_at_1"]["mean"] == pytest.approx(record.metrics[level]["recall_at_1"], abs=1e-6)
+        assert found["differences"]
+    page = (folder / "table.kind.md").read_text()
+    assert "Level: kind." in page and "map_at_r" not in page and (folder / "table.kind.csv").exists()
+    assert "map_at_r" in told[-1]
+
+    shown = run_grid(read_grid(file, levels=["kind"]), how=how)
+    assert shown.metrics == ("recall_at_1",) and shown.values["level"] == "kind"
+    assert (folder / "table.label.md").exists() and "map_at_r" not in told[-1]
+    with pytest.raises(ConfigError, match="--select 'map_at_r' is not measured on level `kind`"):
+        run_grid(read_grid(file, levels=["kind"]), how=how, select="map_at_r")

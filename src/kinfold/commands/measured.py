@@ -14,7 +14,8 @@ def show(scores: Mapping[str, Scores], *, title: str, as_json: bool, facts: Mapp
         print_json({**summary(scores), **(facts or {})})
         return
     first = next(iter(scores.values()))
-    rows = [[name, *(percent(found.metrics[name]) for found in scores.values())] for name in first.metrics]
+    names = dict.fromkeys(name for found in scores.values() for name in found.metrics)
+    rows = [[name, *(_cell(found, name) for found in scores.values())] for name in names]
     rows.append(["queries", *(str(len(found.query)) for found in scores.values())])
     rows.append(["skipped (nothing to find)", *(str(len(found.skipped)) for found in scores.values())])
     print_table(["%", *scores], rows, title=title)
@@ -24,3 +25,7 @@ def show(scores: Mapping[str, Scores], *, title: str, as_json: bool, facts: Mapp
         nouns = {"query": "queries", "class": "classes"}
         spans = [f"{percent(low)} to {percent(high)} over {nouns[over]}" for over, (low, high) in ends.items()]
         print(f"{name}, 95 % interval: {', '.join(spans)}")
+
+
+def _cell(scores: Scores, name: str) -> str:
+    return percent(scores.metrics[name]) if name in scores.metrics else "–"  # coarse levels may have fewer

@@ -52,7 +52,13 @@ class PerQuery:
         Raises:
             ConfigError: the level or the metric was not measured.
         """
-        return chosen(metric, chosen(level, self.levels, "level").values, "metric")
+        values = chosen(level, self.levels, "level").values
+        if level != "label" and metric not in values:
+            raise ConfigError(
+                f"metric {metric!r} was not measured on level `{level}`, only {', '.join(values)}: choose one of these, or name it in "
+                "`evaluation.coarse_metrics` and measure again."
+            )
+        return chosen(metric, values, "metric")
 
 
 def per_query_file(folder: Path, split: str) -> Path:

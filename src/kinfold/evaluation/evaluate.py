@@ -132,6 +132,7 @@ def score_levels(  # noqa: PLR0913 - the same settings as `score`, for several l
     ks: object = (1, 2, 4, 8),
     similarity: str | Similarity = "cosine",
     metrics: object = None,
+    coarse_metrics: object = None,
     empty: str = "skip",
     memory: str | int = "512MB",
 ) -> dict[str, Scores]:
@@ -146,6 +147,7 @@ def score_levels(  # noqa: PLR0913 - the same settings as `score`, for several l
         ks: see `score`.
         similarity: see `score`.
         metrics: see `score`.
+        coarse_metrics: the same for every level but the first; `None`: those of `metrics`.
         empty: see `score`.
         memory: see `score`.
 
@@ -166,6 +168,7 @@ def score_levels(  # noqa: PLR0913 - the same settings as `score`, for several l
     _check_length(items, x, "item")
     found = dict[str, Scores]()
     for name, column in levels.items():
+        wanted = coarse_metrics if found and coarse_metrics is not None else metrics
         (code,), names = codes_of(column, what=f"label of level `{name}`")
         _check_length(code, x, f"level `{name}`")
         label = [names[c] for c in integers(code)]
@@ -178,7 +181,7 @@ def score_levels(  # noqa: PLR0913 - the same settings as `score`, for several l
             gallery_item=items[gallery_rows],
             ks=ks,
             similarity=similarity,
-            metrics=metrics,
+            metrics=wanted,
             empty=empty,
             memory=memory,
         )

@@ -15,7 +15,8 @@ from kinfold.evaluation.rank_record import Ranks
 from kinfold.evaluation.search import Depth
 
 NEEDS_BEST = ("recall_at_k", "mrr")
-NEEDS_FIRST = ("precision_at_k", "r_precision", "map_at_r")
+NEEDS_TOP = ("precision_at_k",)
+NEEDS_FIRST = (*NEEDS_TOP, "r_precision", "map_at_r")
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,11 @@ def depth_of(metrics: list[Metric]) -> Depth:
     families = {metric.family for metric in metrics}
     if families <= {*NEEDS_BEST}:
         return Depth("best")
+    k = max((metric.k or 0 for metric in metrics if metric.family in NEEDS_FIRST), default=0)
+    if families <= {*NEEDS_BEST, *NEEDS_TOP}:
+        return Depth("top", k)
     if families <= {*NEEDS_BEST, *NEEDS_FIRST}:
-        return Depth("first", max((metric.k or 0 for metric in metrics if metric.family in NEEDS_FIRST), default=0))
+        return Depth("first", k)
     return Depth("all")
 
 

@@ -14,6 +14,7 @@ from kinfold.evaluation.tiles import QueryBlock
 from kinfold.evaluation.toplist import LargestValues
 
 GROUPS_COUNTED_DIRECTLY = 6
+Reach = Literal["best", "top", "first", "all"]
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,7 @@ class RowsToRank:
     memory: int
 
 
-def rank_rows(
-    job: RowsToRank, n_candidates: Int[Tensor, " r"], *, reach: Literal["best", "first", "all"], at_least: int
-) -> Ranks:
+def rank_rows(job: RowsToRank, n_candidates: Int[Tensor, " r"], *, reach: Reach, at_least: int) -> Ranks:
     """Return the ranks of the relevant items of some queries (see `Ranks`), as far down as `reach` says."""
     sim = relevant_similarities(job)
     n_relevant = sim.isfinite().sum(dim=1)
@@ -47,11 +46,15 @@ def rank_rows(
     opener, group, size = group_openers(sim, tie_starts(sim, tolerance))
     if reach == "best":
         opener, sim, group = opener[:, :1], sim[:, :1], group[:, :1]
+    elif reach == "top":  # a group after `at_least` others starts behind the first `at_least` items
+        sim = sim.masked_fill(group >= at_least, -torch.inf)
+        width = max(1, int(sim.isfinite().sum(dim=1).max()))
+        opener, sim, group = opener[:, :at_least], sim[:, :width], group[:, :width]
     high = highest_tied(opener, tolerance)
     low = torch.nextafter(lowest_tied(opener, tolerance), torch.full_like(opener, -torch.inf))
     counts = None
-    limit = n_relevant.clamp_min(at_least)
-    if reach == "first" and opener.shape[1] > GROUPS_COUNTED_DIRECTLY:
+    limit = torch.full_like(n_relevant, at_least) if reach == "top" else n_relevant.clamp_min(at_least)
+    if reach in ("top", "first") and opener.shape[1] > GROUPS_COUNTED_DIRECTLY:
         counts = count_near_the_top(job, high, low, limit)
     above, reached, found = counts or count_everywhere(job, high, low)
     if job.block.grid.exclude is not None:

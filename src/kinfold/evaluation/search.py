@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from kinfold.evaluation.exclusion import Exclude
 from kinfold.evaluation.rank_record import Ranks
-from kinfold.evaluation.rank_rows import RowsToRank, rank_rows
+from kinfold.evaluation.rank_rows import Reach, RowsToRank, rank_rows
 from kinfold.evaluation.spaces import space_of
 from kinfold.evaluation.tiles import Grid, QueryBlock, Sides, grid_of
 from kinfold.records import Similarity
@@ -23,12 +22,12 @@ class Depth:
     """How far down the relevant items of a query must be ranked.
 
     Attributes:
-        reach: `best`: the most alike relevant item only; `first`: those among the first n_relevant or `at_least` items, others
-            may be reported anywhere after them; `all`: every relevant item.
-        at_least: see `first`.
+        reach: `best`: the most alike relevant item only; `top`: those among the first `at_least` items; `first`: those among the
+            first n_relevant or `at_least` items; `all`: every relevant item. Others may be missing, or reported anywhere after them.
+        at_least: see `top` and `first`.
     """
 
-    reach: Literal["best", "first", "all"]
+    reach: Reach
     at_least: int = 0
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kinfold.comparison.record import read_record
 from kinfold.errors import Interrupted, TrainingError
 from kinfold.grid.file import BASE, SELECTION, Grid
 from kinfold.grid.folder import State, check_cells
-from kinfold.grid.plan import Cell, cells_of, check_metrics
+from kinfold.grid.plan import Cell, cells_of, check_metrics, shown_on
 from kinfold.grid.report import Tabled, tables_of, write_tables
 from kinfold.grid.run import CellOptions, Outcome, WatchOf, run_serially, stopping_on_terminate
 from kinfold.grid.select import Choice, choose, final_cells, selection_cells
@@ -66,16 +67,18 @@ def run_grid(grid: Grid, *, select: str | None = None, how: HowToRun = HowToRun(
         TrainingError: every run of the selection failed.
         Interrupted: stopped; finished cells are kept, the one under way is saved.
     """
-    tables, cells, metrics = Tables(), cells_of(grid), _metrics(grid, select)
+    tables, cells = Tables(), cells_of(grid)
+    metrics = _metrics(grid, cells, select)
     try:
         with stopping_on_terminate():
             if select is None:
                 return _compared(grid, _run(grid, cells, tables, how), metrics)
             first, final = _phases(grid, cells, tables, select)
             outcomes = _run(grid, first, tables, how)
-            selection = tables_of(grid, outcomes, metrics)
+            tabled = _tabled(grid, outcomes, metrics)
+            selection = tabled[grid.levels[0]]
             choices = _choices(selection, select, grid)
-            write_tables(grid.folder / SELECTION, grid, selection, metrics, choices)
+            _write(grid.folder / SELECTION, grid, tabled, metrics, choices)
             for dataset, choice in choices.items():
                 how.tell(f"{dataset}: {choice}".removeprefix(": "))
             wanted = [cell for cell in final if cell.variant in (BASE, choices[cell.dataset].winner)]
@@ -96,7 +99,7 @@ def plan_of(grid: Grid, *, select: str | None = None) -> list[tuple[Cell, State]
 def _phases(grid: Grid, cells: Sequence[Cell], tables: Tables, select: str) -> tuple[list[Cell], list[Cell]]:
     """Return the cells of the selection and those that may follow, all of them checked."""
     for cell in cells:
-        check_metrics([select], cell.config, "--select")
+        check_metrics([select], cell.config, "--select", level=grid.levels[0])
     first, final = selection_cells(cells, grid, tables), final_cells(cells, tables)
     check_cells([*first, *final], tables, grid.levels)
     return first, final
@@ -130,7 +133,8 @@ def _line(cell: Cell, outcome: Outcome, grid: Grid) -> str:
     record = read_record(cell.folder) if outcome.kind != "failed" else None
     if record is None:
         return f"failed: {outcome.reason}"
-    numbers = ", ".join(f"{name} {100 * record.metrics[grid.levels[0]][name]:.1f}" for name in grid.metrics)
+    found = record.metrics[grid.levels[0]]
+    numbers = ", ".join(f"{name} {100 * found[name]:.1f}" for name in grid.metrics if name in found)
     return f"{numbers} ({record.seconds:.0f} s{', before' if outcome.kind == 'finished' else ''})"
 
 
@@ -150,18 +154,36 @@ def _choices(selection: Tabled, metric: str, grid: Grid) -> dict[str, Choice]:
 def _compared(
     grid: Grid,
     outcomes: Mapping[Cell, Outcome],
-    metrics: tuple[str, ...],
+    metrics: Mapping[str, tuple[str, ...]],
     before: tuple[Tabled, Mapping[str, Choice], Mapping[str, str]] = ([], {}, {}),
 ) -> GridResult:
     selection, choices, failed = before
-    tabled = tables_of(grid, outcomes, metrics)
-    values = write_tables(grid.folder / "table", grid, tabled, metrics, choices)
-    return GridResult(tabled, metrics, selection, choices, {**failed, **_failed(outcomes)}, values)
+    tabled, first = _tabled(grid, outcomes, metrics), grid.levels[0]
+    values = _write(grid.folder / "table", grid, tabled, metrics, choices)
+    return GridResult(tabled[first], metrics[first], selection, choices, {**failed, **_failed(outcomes)}, values)
+
+
+def _tabled(grid: Grid, outcomes: Mapping[Cell, Outcome], metrics: Mapping[str, Sequence[str]]) -> dict[str, Tabled]:
+    return {level: tables_of(grid, outcomes, names, level) for level, names in metrics.items()}
+
+
+def _write(
+    file: Path,
+    grid: Grid,
+    tabled: Mapping[str, Tabled],
+    metrics: Mapping[str, Sequence[str]],
+    choices: Mapping[str, Choice],
+) -> dict[str, Any]:
+    """Write the tables of every level; return the values of the first."""
+    values = {level: write_tables(file, grid, rows, metrics[level], choices, level) for level, rows in tabled.items()}
+    return values[grid.levels[0]]
 
 
 def _failed(outcomes: Mapping[Cell, Outcome]) -> dict[str, str]:
     return {cell.name: outcome.reason for cell, outcome in outcomes.items() if outcome.kind == "failed"}
 
 
-def _metrics(grid: Grid, select: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*grid.metrics, *([] if select is None else [select]))))
+def _metrics(grid: Grid, cells: Sequence[Cell], select: str | None) -> dict[str, tuple[str, ...]]:
+    """Return what the tables of each level show."""
+    names = grid.metrics if select is None or select in grid.metrics else (*grid.metrics, select)
+    return {level: shown_on(level, names, cells) for level in grid.levels}

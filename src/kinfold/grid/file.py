@@ -23,7 +23,8 @@ class GridFile(Settings):
         seeds: how many, counted from 0, or which.
         folder: of all runs and tables; by default `runs/` and the file's name.
         metrics: that the tables show.
-        levels: of the labels that are measured; coarse ones cost many times the time of `label`.
+        levels: of the labels that are measured, a table for each; coarse ones cost many times the time of `label`, unless
+            `evaluation.coarse_metrics` asks for less.
         select_seeds: how many of the seeds the selection trains.
         keep_models: keep weights and checkpoints of finished runs.
         base: a configuration as `kinfold train` reads it, without `run` and `seed`.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinfold.build import build_objective
+from kinfold.build import check_objective
 from kinfold.comparison.identity import flat, identity
 from kinfold.config import Config
 from kinfold.errors import ConfigError, did_you_mean
@@ -75,18 +75,29 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def check_metrics(names: Sequence[str], config: Config, where: str) -> None:
-    """Refuse a metric that has no value per query, or that the evaluation does not compute.
+def check_metrics(names: Sequence[str], config: Config, where: str, *, level: str = "label") -> None:
+    """Refuse a metric that has no value per query, or that the evaluation does not compute on a level.
 
     Raises:
         ConfigError: names the metric and what is measured.
     """
-    measured = [metric.name for metric in metrics_of(config.evaluation.metrics, config.evaluation.ks)]
+    measured = measured_on(level, config)
     for name in names:
         if name in CLUSTERING:
             raise ConfigError(f"{where} {name!r} has one value for all queries and no interval: choose a ranking metric.")
         if name not in measured:
-            raise ConfigError(f"{where} {name!r} is not measured: {did_you_mean(name, measured)}")
+            place = "" if level == "label" else f" on level `{level}` (`evaluation.coarse_metrics`)"
+            raise ConfigError(f"{where} {name!r} is not measured{place}: {did_you_mean(name, measured)}")
+
+
+def measured_on(level: str, config: Config) -> list[str]:
+    """Return the names of the metrics that a configuration measures on a level."""
+    return [metric.name for metric in metrics_of(config.evaluation.metrics_on(level), config.evaluation.ks)]
+
+
+def shown_on(level: str, names: Sequence[str], cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return those of the tables' metrics that every cell measures on a level."""
+    return tuple(name for name in names if all(name in measured_on(level, cell.config) for cell in cells))
 
 
 def _cell(grid: Grid, dataset: str, variant: Variant, seed: int, config: Config) -> Cell:
@@ -105,13 +116,24 @@ def _config(grid: Grid, dataset: str, variant: Variant) -> Config:
         _refuse_other_measures(variant)
         config = Config(**{**merge(merge(grid.base, overlay), variant.overlay), "run": "run"})
         check_evaluation(config.evaluation)
-        check_metrics(grid.metrics, config, "the metric")
-        build_objective(config.objective, n_classes=2, dim=config.model.dim or 4)
+        _check_tables(grid, config)
+        check_objective(config.objective, dim=config.model.dim or 4)
     except ConfigError as error:
         raise ConfigError(f"{', '.join(where)}: {error}") from None
     if not config.evaluation.after_training:
         raise ConfigError(f"{', '.join(where)}: `evaluation.after_training` = false: the runs of a grid are measured; remove it.")
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"keep_embeddings": False})})
+
+
+def _check_tables(grid: Grid, config: Config) -> None:
+    """Refuse a metric of the tables that is not measured, and a level that has none of them."""
+    known = {level: set(measured_on(level, config)) for level in grid.levels}
+    for name in grid.metrics:
+        if name in CLUSTERING or not any(name in names for names in known.values()):
+            check_metrics([name], config, "the metric", level=grid.levels[0])
+    for level, names in known.items():
+        if not names & set(grid.metrics):
+            check_metrics(grid.metrics, config, "the metric", level=level)
 
 
 def _refuse_own_keys(values: Mapping[str, Any]) -> None:

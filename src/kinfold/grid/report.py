@@ -1,6 +1,7 @@
 """The tables of a grid: rows for each data set, and the files that hold them."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from kinfold.grid.select import Choice
 Tabled = list[tuple[str, list[Row]]]
 
 
-def tables_of(grid: Grid, outcomes: Mapping[Cell, Outcome], metrics: Sequence[str]) -> Tabled:
-    """Return the rows of each data set, the base first."""
+def tables_of(grid: Grid, outcomes: Mapping[Cell, Outcome], metrics: Sequence[str], level: str) -> Tabled:
+    """Return the rows of each data set on a level, the base first."""
     found = []
     for dataset in grid.datasets:
         groups = [
@@ -30,11 +31,13 @@ def tables_of(grid: Grid, outcomes: Mapping[Cell, Outcome], metrics: Sequence[st
             for variant in grid.variants
         ]
         present = [group for group in groups if group.runs or group.failed]
-        found.append((dataset, compare(present[0], present[1:], metrics=metrics, level=grid.levels[0])))
+        found.append((dataset, compare(present[0], present[1:], metrics=metrics, level=level)))
     return found
 
 
-def write_tables(file: Path, grid: Grid, tabled: Tabled, metrics: Sequence[str], choices: Mapping[str, Choice]) -> dict[str, Any]:
+def write_tables(
+    file: Path, grid: Grid, tabled: Tabled, metrics: Sequence[str], choices: Mapping[str, Choice], level: str
+) -> dict[str, Any]:
     """Write `.md`, `.csv` and `.json` beside each other, each whole or not at all; return what the JSON file holds.
 
     Args:
@@ -43,27 +46,29 @@ def write_tables(file: Path, grid: Grid, tabled: Tabled, metrics: Sequence[str],
         tabled: rows by data set.
         metrics: to show.
         choices: what was chosen, by data set.
+        level: of the labels; the name of the file carries that of any but the grid's first.
     """
     values = {
         "grid": grid.name,
-        "level": grid.levels[0],
+        "level": level,
         "metrics": list(metrics),
         "caption": CAPTION,
         "choices": {dataset: vars(choice) for dataset, choice in choices.items()},
         "datasets": {dataset: plain_rows(rows) for dataset, rows in tabled},
     }
-    write_text(file.with_suffix(".json"), json.dumps(values, indent=2) + "\n")
-    write_text(file.with_suffix(".csv"), csv_text(tabled, metrics))
-    write_text(file.with_suffix(".md"), _page(grid, tabled, metrics, choices))
+    texts = {"json": json.dumps(values, indent=2) + "\n", "csv": csv_text(tabled, metrics), "md": _page(values, tabled, choices)}
+    place = "" if level == grid.levels[0] else "." + re.sub(r"[^\w.+-]+", "-", level)
+    for ending, text in texts.items():
+        write_text(file.with_name(f"{file.name}{place}.{ending}"), text)
     return values
 
 
-def _page(grid: Grid, tabled: Tabled, metrics: Sequence[str], choices: Mapping[str, Choice]) -> str:
-    parts = [f"# {grid.name}\n", f"{CAPTION} Level: {grid.levels[0]}.\n"]
+def _page(values: Mapping[str, Any], tabled: Tabled, choices: Mapping[str, Choice]) -> str:
+    parts = [f"# {values['grid']}\n", f"{CAPTION} Level: {values['level']}.\n"]
     for dataset, rows in tabled:
         if dataset in choices:
             parts.append(f"{dataset}: {choices[dataset]}\n".removeprefix(": "))
-        parts.append(markdown(rows, metrics, title=dataset))
+        parts.append(markdown(rows, values["metrics"], title=dataset))
     return "\n".join(parts)
 
 
