@@ -156,3 +156,34 @@ def normalized_softmax(sim, positive, negative, margin, weight, *, scale=20.0):
                 denominator += weight[i][k] * exp(scale * (sim[i][k] - margin[i][k]))
         total += weight[i][j] * -log(near / denominator)
     return total / len(pairs) if pairs else 0.0
+
+
+def hierarchical_proxies(embedding, label, levels, parents, level_weights, loss):
+    """HPL, eq. 6: the same loss on each level, labels walked up by the parents."""
+    total = 0.0
+    for depth, proxies in enumerate(levels):
+        if depth:
+            label = [parents[depth - 1][y] for y in label]
+        sim = [[_cosine(x, p) for p in proxies] for x in embedding]
+        own = [[y == j for j in range(len(proxies))] for y in label]
+        other = [[not entry for entry in row] for row in own]
+        margin, weight = ([[value] * len(proxies) for _ in label] for value in (0.0, 1.0))
+        total += level_weights[depth] * loss(sim, own, other, margin, weight)
+    return total
+
+
+def _cosine(x, y):
+    product = sum(a * b for a, b in zip(x, y, strict=True))
+    return product / (sum(a * a for a in x) * sum(b * b for b in y)) ** 0.5
+
+
+def refreshed(below, parent, proxies):
+    """HPL's refresh of one level: the nearest proxy for each lower one, then the mean of the members."""
+    parent = [
+        min(range(len(proxies)), key=lambda j, x=x: sum((a - b) ** 2 for a, b in zip(x, proxies[j], strict=True))) for x in below
+    ]
+    moved = []
+    for j, old in enumerate(proxies):
+        members = [x for x, p in zip(below, parent, strict=True) if p == j]
+        moved.append([sum(column) / len(members) for column in zip(*members, strict=True)] if members else old)
+    return parent, moved

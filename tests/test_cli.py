@@ -61,6 +61,8 @@ def test_train_then_evaluate_embed_and_list(place, tiny_photos):
     assert "finished, recall@1" in flat(listed.stdout)
     shown = flat(kinfold("evaluate", "runs/tiny", "--ks", "1,3").stdout)
     assert "recall_at_3" in shown and "95 % interval" in shown and "kind" in shown
+    few = kinfold("train", "tiny.toml", f"data.root={tiny_photos}", *FAST, "evaluation.coarse_metrics=['recall_at_1']", "run=few")
+    assert "map_at_r" in flat(few.stdout) and "–" in flat(few.stdout), "coarse levels may have fewer metrics"
 
 
 def test_measuring_a_run_elsewhere_or_in_part_keeps_its_own_numbers(place, tiny_photos):

@@ -87,7 +87,16 @@ def test_a_missing_file_is_named(tmp_path):
         ({"loss_options": {"scale": "abc"}}, "`objective.loss_options.scale` = 'abc' cannot be used: it must be a number"),
         ({"name": "pairwise", "loss": "triplet", "loss_options": {"pick": "batch_hard"}}, "must be given as `objective.pick`"),
         ({"name": "pairwise", "loss": "triplet", "pick_options": {"margin": 0.1}}, "does nothing without `objective.pick`"),
-        ({"name": "pairwise", "loss": "contrastive", "lr_scale": 3.0}, "goes with `objective.name` = 'proxy' only"),
+        (
+            {"name": "pairwise", "loss": "contrastive", "lr_scale": 3.0},
+            "goes with proxies, not with `objective.name` = 'pairwise'",
+        ),
+        ({"coarse_sizes": [2]}, "`objective.coarse_sizes` goes with `objective.name` = 'hpl' only, not with 'proxy'"),
+        ({"name": "hpl", "miner": "multi_similarity"}, "goes with `objective.name` = 'pairwise' only"),
+        ({"name": "hpl", "coarse_sizes": [4]}, r"coarse_sizes = \[4\] for 3 classes"),
+        ({"name": "hpl", "clustering": "kmean"}, "`objective.clustering` = 'kmean' is not known: did you mean `kmeans`"),
+        ({"name": "hpl", "hierarchy": "random"}, "needs `objective.coarse_sizes`"),
+        ({"name": "hpl", "hierarchy": ["family"]}, "needs the training images' table"),
         ({"loss_options": {"scal": 3.0}}, "`objective.loss_options.scal` is not known: did you mean `scale`"),
         ({"similarity": "cosin"}, "did you mean `cosine`"),
         ({"miner": "multi_similarity"}, "goes with `objective.name` = 'pairwise' only"),
@@ -103,6 +112,54 @@ def test_a_missing_file_is_named(tmp_path):
 def test_names_become_objects_or_an_error_with_the_nearest_name(settings, message):
     with pytest.raises(ConfigError, match=message):
         build_objective(ObjectiveSettings(**settings), n_classes=3, dim=4)
+
+
+def test_settings_of_hierarchical_proxies_reach_them():
+    settings = ObjectiveSettings(
+        name="hpl",
+        loss="proxy_nca",
+        lr_scale=7.0,
+        coarse_sizes=(4, 2),
+        level_weights=(1.0, 0.5, 0.25),
+        refresh_every=5,
+        warmup_steps=3,
+        cluster_space="unit",
+        clustering="agglomerative",
+        update="offline",
+        on_empty="keep",
+    )
+    objective = build_objective(settings, n_classes=9, dim=4, seed=2)
+    found = objective.describe()["settings"]
+    wanted = settings.model_dump(include={"refresh_every", "warmup_steps", "cluster_space", "clustering", "update", "on_empty"})
+    assert {name: found[name] for name in wanted} == wanted
+    assert [len(level.proxies) for level in objective.levels] == [4, 2]
+    assert objective.level_weights == (1.0, 0.5, 0.25)
+    assert objective.seed == 2
+    assert objective.base.lr_scale == 7.0
+    assert objective.base.loss.__name__ == "proxy_nca"
+    default = build_objective(ObjectiveSettings(name="hpl"), n_classes=100, dim=4)
+    assert [len(level.proxies) for level in default.levels] == [10]
+
+
+def test_groups_of_hierarchical_proxies_come_from_the_table_or_by_chance(tiny_photos):
+    train = build_table(DataSettings(root=str(tiny_photos))).of_split("train")
+    given = ObjectiveSettings(name="hpl", hierarchy=("kind",))
+    objective = build_objective(given, n_classes=6, dim=4, train=train)
+    assert objective.levels[0].parent.tolist() == [0, 1, 0, 1, 0, 1]
+    assert objective.update == "fixed"
+    with pytest.raises(ConfigError, match="kind"):
+        build_objective(given.model_copy(update={"hierarchy": ("kinds",)}), n_classes=6, dim=4, train=train)
+    dealt = ObjectiveSettings(name="hpl", hierarchy="random", coarse_sizes=(2,))
+    found = [build_objective(dealt, n_classes=6, dim=4, seed=seed).levels[0].parent for seed in (0, 0, 1, 2, 3, 4)]
+    assert torch.equal(found[0], found[1])
+    assert len({tuple(parent.tolist()) for parent in found}) > 1
+    assert torch.bincount(found[0]).tolist() == [3, 3]
+
+
+def test_the_demos_characters_have_a_name_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("KINFOLD_CACHE", str(tmp_path))
+    monkeypatch.setattr("kinfold.data.glyphs.write_glyphs", lambda folder: folder)
+    assert build_table(DataSettings(root="kinfold:glyphs")) == tmp_path / "glyphs"
 
 
 def test_options_reach_the_loss():

@@ -8,24 +8,31 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kinfold.config import Config, DataSettings, ObjectiveSettings
-from kinfold.errors import ConfigError, did_you_mean
+from kinfold.errors import ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
     from kinfold.data.table import Table
     from kinfold.models.embedder import Embedder
     from kinfold.objectives.base import Objective
+    from kinfold.objectives.proxy import Proxies
+
+
+GLYPHS = "kinfold:glyphs"
+"""As `data.root`: the demo's characters, drawn into the cache folder when they are first wanted."""
 
 
 def build_table(data: DataSettings) -> "Table":
-    """Read the table; keep classes for the test and for validation where the configuration asks for it.
+    """Read the table; put a taxonomy's levels on it, and keep classes for test and validation, where the configuration asks for it.
 
     Raises:
-        ConfigError: `data.test_share` for a table that has test images, or an environment variable in `data.root` that is not set.
+        ConfigError: `data.test_share` for a table that has test images, or an environment variable in a path that is not set.
+        DataError: the table or the taxonomy cannot be read, or the taxonomy lacks classes of the table.
     """
-    from kinfold.data.read import read_table
     from kinfold.data.splits import hold_out_classes, split_classes
 
-    table = read_table(_expanded(data.root))
+    table = _read(data.root)
+    if data.taxonomy is not None:
+        table = _with_taxonomy(table, data.taxonomy)
     if data.test_share is not None:
         if len(table.split_rows("test")):
             raise ConfigError(f"`data.test_share` = {data.test_share}: {data.root} has a test split of its own; leave it out.")
@@ -33,7 +40,29 @@ def build_table(data: DataSettings) -> "Table":
     return hold_out_classes(table, every=data.hold_out_every) if data.hold_out_every else table
 
 
-def _expanded(root: str) -> str:
+def _read(root: str) -> "Table":
+    from kinfold.data.glyphs import write_glyphs
+    from kinfold.data.read import read_table
+    from kinfold.models.feature_cache import cache_folder
+
+    if root == GLYPHS:
+        return write_glyphs(cache_folder() / "glyphs")
+    return read_table(_expanded(root, "data.root"))
+
+
+def _with_taxonomy(table: "Table", taxonomy: str) -> "Table":
+    from kinfold.data.hierarchies import with_hierarchy
+    from kinfold.data.taxonomy_file import read_hierarchy
+
+    file = _expanded(taxonomy, "data.taxonomy")
+    hierarchy = read_hierarchy(file)
+    try:
+        return with_hierarchy(table, hierarchy)
+    except DataError as error:
+        raise DataError(f"`data.taxonomy` = {file!r}: {error}") from error
+
+
+def _expanded(root: str, key: str) -> str:
     """Put environment variables into a path.
 
     Raises:
@@ -41,7 +70,7 @@ def _expanded(root: str) -> str:
     """
     path = os.path.expandvars(os.path.expanduser(root))
     if "$" in path:
-        raise ConfigError(f"`data.root` = {root!r}: set that environment variable, or write the path itself (data.root=PATH).")
+        raise ConfigError(f"`{key}` = {root!r}: set that environment variable, or write the path itself ({key}=PATH).")
     return path
 
 
@@ -64,34 +93,92 @@ def build_embedder(config: Config) -> "Embedder":
     return embedder.freeze(model.frozen) if model.frozen is not None else embedder
 
 
-def build_objective(settings: ObjectiveSettings, *, n_classes: int, dim: int, seed: int = 0) -> "Objective":
+def build_objective(
+    settings: ObjectiveSettings, *, n_classes: int, dim: int, seed: int = 0, train: "Table | None" = None
+) -> "Objective":
     """Make the objective for so many training classes and an embedding of so many dimensions.
+
+    Args:
+        settings: what the configuration says.
+        n_classes: number of training classes.
+        dim: size of the embedding.
+        seed: of what is drawn.
+        train: the training images, for groups of classes that their table gives.
 
     Raises:
         ConfigError: a name or an option is not known (with the nearest one), or does not go with this objective.
     """
+    loss, similarity, miner = check_objective(settings, dim=dim)
+    if settings.name == "pairwise":
+        from kinfold.objectives.pairwise import Pairwise
+
+        return Pairwise(loss, similarity=similarity, miner=miner)
+    from kinfold.objectives.proxy import Proxies
+
+    proxies = Proxies(loss, n_classes, dim, similarity=similarity, lr_scale=settings.lr_scale or 100.0, seed=seed)
+    return _with_levels(proxies, settings, seed=seed, train=train) if settings.name == "hpl" else proxies
+
+
+def check_objective(
+    settings: ObjectiveSettings, *, dim: int
+) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any] | None]:
+    """Return loss, similarity and miner of an objective.
+
+    Raises:
+        ConfigError: a name or an option is not known (with the nearest one), or does not go with this objective.
+    """
+    from kinfold.clusterings import CLUSTERINGS
     from kinfold.core.mining import MINERS
     from kinfold.core.similarity import SIMILARITIES
     from kinfold.objectives import OBJECTIVES
 
-    loss = _loss(settings, dim)
-    similarity = choose(settings.similarity, SIMILARITIES, "objective.similarity")
-    make = choose(settings.name, OBJECTIVES, "objective.name")
+    choose(settings.name, OBJECTIVES, "objective.name")
+    if settings.clustering is not None:
+        choose(settings.clustering, CLUSTERINGS, "objective.clustering")
+    loss, similarity = _loss(settings, dim), choose(settings.similarity, SIMILARITIES, "objective.similarity")
     _refuse_idle_options(settings)
-    if settings.name == "proxy":
-        return make(loss, n_classes, dim, similarity=similarity, lr_scale=settings.lr_scale or 100.0, seed=seed)
     miner = None
     if settings.miner is not None:
         miner = bind(choose(settings.miner, MINERS, "objective.miner"), settings.miner_options, "objective.miner_options")
-    return make(loss, similarity=similarity, miner=miner)
+    return loss, similarity, miner
+
+
+_HPL = ("level_weights", "refresh_every", "warmup_steps", "cluster_space", "clustering", "update", "groups_from", "on_empty")
+_HPL_ONLY = ("coarse_sizes", "hierarchy", *_HPL)
+
+
+def _with_levels(proxies: "Proxies", settings: ObjectiveSettings, *, seed: int, train: "Table | None") -> "Objective":
+    """Put the levels of a hierarchy over proxies."""
+    from kinfold.core.random_groups import random_hierarchy
+    from kinfold.data.hierarchies import hierarchy_of
+    from kinfold.objectives.hpl import HierarchicalProxies
+
+    n_classes = len(proxies.class_proxies())
+    sizes, wanted = settings.coarse_sizes, settings.hierarchy or "learned"
+    given = None
+    if wanted == "random":
+        if sizes is None:
+            raise ConfigError("`objective.hierarchy` = 'random' needs `objective.coarse_sizes`: say how many groups are dealt.")
+        given, sizes = random_hierarchy(range(n_classes), sizes, seed=seed), None
+    elif not isinstance(wanted, str):
+        if train is None:
+            raise ConfigError(f"`objective.hierarchy` = {list(wanted)} needs the training images' table.")
+        given = hierarchy_of(train, wanted)
+    chosen = {name: getattr(settings, name) for name in _HPL if getattr(settings, name) is not None}
+    return HierarchicalProxies(proxies, sizes, hierarchy=given, seed=seed, **chosen)
 
 
 def _refuse_idle_options(settings: ObjectiveSettings) -> None:
     """Stop at an option that would do nothing."""
-    if settings.name == "proxy" and settings.miner is not None:
+    if settings.name != "pairwise" and settings.miner is not None:
         raise ConfigError(f"`objective.miner` = {settings.miner!r} goes with `objective.name` = 'pairwise' only: remove it.")
     if settings.name == "pairwise" and settings.lr_scale is not None:
-        raise ConfigError("`objective.lr_scale` goes with `objective.name` = 'proxy' only: there are no proxies; remove it.")
+        raise ConfigError("`objective.lr_scale` goes with proxies, not with `objective.name` = 'pairwise': remove it.")
+    idle = [name for name in _HPL_ONLY if settings.name != "hpl" and getattr(settings, name) is not None]
+    if idle:
+        raise ConfigError(
+            f"`objective.{idle[0]}` goes with `objective.name` = 'hpl' only, not with {settings.name!r}: remove it."
+        )
     for options, owner in (("miner_options", "miner"), ("pick_options", "pick")):
         if getattr(settings, options) and getattr(settings, owner) is None:
             raise ConfigError(f"`objective.{options}` does nothing without `objective.{owner}`: name one, or remove the options.")

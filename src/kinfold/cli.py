@@ -1,38 +1,16 @@
 """The command line: what a person types; chatter goes to stderr, results to stdout."""
 
 import os
-import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from kinfold.errors import Interrupted, KinfoldError, TrainingError, did_you_mean
+from kinfold.commands.group import CONTEXT, Commands
+from kinfold.commands.hierarchy_app import hierarchy
+from kinfold.commands.options import Device, Json, Size, Split, Table, Workers
 
-CONTEXT = {"help_option_names": ["-h", "--help"]}
 EPILOG = "Exit codes: 0 ok, 1 the run failed or a check found an error, 2 usage, configuration or data error, 130 stopped by Ctrl-C (saved)."
-
-
-class Commands(TyperGroup):
-    """A group that names the nearest command to a misspelt one, and turns known errors into one message and an exit code."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command, or say which one was probably meant."""
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"no command `{args[0]}`: {did_you_mean(args[0], self.commands)}")
-        return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            _fail("stopped", 130)
-        except BrokenPipeError:
-            _silence()
-        except KinfoldError as error:
-            _fail(f"error: {error}", _exit_code(error))
 
 
 app = typer.Typer(
@@ -44,13 +22,6 @@ app = typer.Typer(
     epilog=EPILOG,
     help="Train image embeddings that keep working on classes they have never seen, and measure them honestly.",
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Split = Annotated[str | None, typer.Option(help="Part of the table: train, val or test.")]
-Table = Annotated[str | None, typer.Option(help="A table file, a folder with table.csv, or a folder per class.")]
-Size = Annotated[int | None, typer.Option(help="Side of the images, for a trunk's name only.")]
-Workers = Annotated[int, typer.Option(min=0, help="Processes that load images.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; default: an accelerator if there is one.")]
 
 
 @app.command()
@@ -169,6 +140,44 @@ def compare(
 
 
 @app.command()
+def figures(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="Run folders, base first; with --table also models; or files of embeddings.", metavar="RUN [RUN]..."),
+    ],
+    level: Annotated[str | None, typer.Option(help="Level of the super-categories; default: the table's first.")] = None,
+    split: Annotated[str, typer.Option(help="Part of the table: train, val or test.")] = "test",
+    kind: Annotated[str, typer.Option(help="map, neighbours or all.")] = "all",
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("figures"),
+    max_images: Annotated[int, typer.Option(min=3, help="Points of a map; more are drawn by lot.")] = 3000,
+    queries: Annotated[list[str] | None, typer.Option(help="Rows of the table, or ends of paths, instead of the rule's.")] = None,
+    n_queries: Annotated[int, typer.Option(min=1, help="Queries of a picture.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the lot and of the layout.")] = 0,
+    table: Table = None,
+    workers: Workers = 0,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Draw maps of unseen classes and queries with their neighbours, of one run or of several side by side."""
+    from kinfold.commands.figures import FigureOptions, figures_command
+
+    options = FigureOptions(
+        level=level,
+        split=split,
+        kind=kind,
+        out=out,
+        max_images=max_images,
+        queries=queries or (),
+        n_queries=n_queries,
+        seed=seed,
+        table=table,
+        workers=workers,
+        device=device,
+    )
+    figures_command(runs, options, as_json=as_json)
+
+
+@app.command()
 def check(
     target: Annotated[str, typer.Argument(help="A configuration (.toml), a table file, or a folder of images.")],
     overrides: Annotated[
@@ -231,6 +240,7 @@ cache = typer.Typer(
     cls=Commands, context_settings=CONTEXT, no_args_is_help=True, help="Outputs of frozen models that are kept on the disk."
 )
 app.add_typer(cache, name="cache")
+app.add_typer(hierarchy, name="hierarchy")
 CacheFolder = Annotated[str | None, typer.Option("--folder", help="Default: $KINFOLD_CACHE, else the user's cache folder.")]
 
 
@@ -260,23 +270,6 @@ def main() -> None:
 
     keep_freed_memory()
     app()
-
-
-def _exit_code(error: KinfoldError) -> int:
-    if isinstance(error, Interrupted):
-        return 130
-    return 1 if isinstance(error, TrainingError) else 2
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise SystemExit(code)
-
-
-def _silence() -> NoReturn:
-    """Leave quietly when the reader of our output has gone (`kinfold ls trunks | head`)."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(0)
 
 
 if __name__ == "__main__":

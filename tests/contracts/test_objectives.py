@@ -7,11 +7,12 @@ import torch
 
 from kinfold.engine.groups import build_groups
 from kinfold.losses import LOSSES, multi_similarity, proxy_anchor
-from kinfold.objectives import OBJECTIVES, Pairwise, Proxies
+from kinfold.objectives import OBJECTIVES, HierarchicalProxies, Pairwise, Proxies
 from kinfold.records import Embedded
 
 N, DIM, N_CLASSES = 12, 6, 4
 MAKE = {
+    "hpl": lambda: HierarchicalProxies(Proxies(proxy_anchor, N_CLASSES, DIM), (2,)),
     "pairwise": lambda: Pairwise(multi_similarity),
     "proxy": lambda: Proxies(proxy_anchor, N_CLASSES, DIM),
 }

@@ -225,6 +225,9 @@ class _Loop:
             with self.stop.at_once():
                 metrics = self.task.evaluate()
         is_best = self._see(metrics) if metrics is not None else False
+        snapshot = self.objective.snapshot()
+        if snapshot:
+            self.run.log({"epoch": progress.epoch, "step": progress.step, "snapshot": snapshot})
         patience = self.settings.early_stopping_patience
         progress.is_done = is_last or (patience is not None and progress.n_waited >= patience)
         progress.epoch, progress.batch = progress.epoch + 1, 0

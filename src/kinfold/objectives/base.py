@@ -3,12 +3,13 @@
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from kinfold.core.health import alignment, effective_rank, similarity_gap, uniformity
-from kinfold.records import Embedded, Losses, ParamGroup, TrainSet
+from kinfold.records import Embedded, Losses, ParamGroup, Similarity, TrainSet
 
 HEALTH_ROWS = 256
 """Rows of a batch that `embedding_health` looks at: the spread of 256 images is known well enough, and costs little."""
@@ -69,6 +70,58 @@ class Objective(nn.Module, ABC):
         """
         del batch
         return {}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what is worth keeping of what the objective has found, in plain values; the log has it once an epoch, at its end."""
+        return {}
+
+
+class ProxyObjective(Protocol):
+    """What an objective with one proxy per class offers to methods that build on it, such as hierarchical proxies.
+
+    Attributes:
+        n_classes: number of training classes; their proxies are the columns 0 to n_classes − 1.
+        dim: size of the embedding.
+    """
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of training classes."""
+        ...
+
+    @property
+    def dim(self) -> int | None:
+        """Size of the embedding."""
+        ...
+
+    @property
+    def similarity(self) -> Similarity:
+        """How images are compared with proxies; larger = more alike."""
+        ...
+
+    def class_proxies(self) -> Float[Tensor, "c d"]:
+        """Return one vector for each class: its proxy, or the mean of several."""
+        ...
+
+    def terms(
+        self, embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], *, extra_proxies: Float[Tensor, "e d"] | None = None
+    ) -> Losses:
+        """Return the loss of any embeddings against the own proxies, and against `extra_proxies` whose labels count on."""
+        ...
+
+    def against(
+        self, embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], proxies: Float[Tensor, "k d"]
+    ) -> Float[Tensor, ""]:
+        """Return the same loss against any other proxies, one for each label from 0 to k − 1."""
+        ...
+
+    def parameter_groups(self) -> list[ParamGroup]:
+        """Return what it learns."""
+        ...
+
+    def health(self, batch: Embedded) -> dict[str, float]:
+        """Return numbers about a batch."""
+        ...
 
 
 def embedding_health(batch: Embedded) -> dict[str, float]:

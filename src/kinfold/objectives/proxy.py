@@ -114,6 +114,16 @@ class Proxies(Objective):
         proxies = self.proxies if extra_proxies is None else torch.cat([self.proxies, extra_proxies])
         return Losses({"proxies": proxy_loss(self.loss, embedding, label, proxies, similarity=self.similarity)})
 
+    def against(
+        self, embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], proxies: Float[Tensor, "k d"]
+    ) -> Float[Tensor, ""]:
+        """Return the same loss against any other proxies, one for each label from 0 to k − 1."""
+        return proxy_loss(self.loss, embedding, label, proxies, similarity=self.similarity)
+
+    def class_proxies(self) -> Float[Tensor, "c d"]:
+        """Return the proxies."""
+        return self.proxies
+
     def forward(self, batch: Embedded, phase: str = "main") -> Losses:
         """Return one term, `proxies`."""
         del phase  # there is one
