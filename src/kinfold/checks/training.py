@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import torch
 
+from kinfold.checks.coarse_levels import coarse_level_findings
 from kinfold.checks.cost import Afterwards, Amounts, seconds_of_run, time_finding
 from kinfold.checks.dry_step import DryStep, dry_step
 from kinfold.checks.finding import Finding, in_order
@@ -86,6 +87,7 @@ def _findings(table: Table, embedder: Embedder, objective: Objective, recipe: Re
     except KinfoldError as error:
         return [*found, stopped(error, "batches"), _left_out()]
     found += sampling_findings(recipe, train, objective, batches.sampler)
+    found += coarse_level_findings(objective, recipe, n_batches=len(batches))
     if not recipe.train.epochs:
         return found
     if any(finding.severity == "error" for finding in found):

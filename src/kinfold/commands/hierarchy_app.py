@@ -1,4 +1,4 @@
-"""The sub-commands `kinfold hierarchy show | fit | compare`."""
+"""The sub-commands `kinfold hierarchy show | fit | compare | score`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -86,3 +86,21 @@ def hierarchy_compare(
     from kinfold.commands.hierarchy_compare import compare_hierarchies_command
 
     compare_hierarchies_command(one, other, permutations=permutations, seed=seed, as_json=as_json)
+
+
+@hierarchy.command("score")
+def hierarchy_score(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
+    target: Annotated[str, typer.Argument(help="A run folder, a model folder, a trunk's name, or a file of embeddings.")],
+    taxonomy: Annotated[Path | None, typer.Option(help="A taxonomy file; default: the levels of the images' table.")] = None,
+    table: Table = None,
+    split: Annotated[str, typer.Option(help="Part of the table: train, val or test.")] = "test",
+    ks: Annotated[str, typer.Option(help="Cut-offs.")] = "1,5,10",
+    workers: Workers = 0,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Say how far off the nearest neighbours are: recall by level, height of common ancestors, severity of mistakes."""
+    from kinfold.commands.hierarchy_score import ScoreOptions, score_hierarchy_command
+
+    options = ScoreOptions(taxonomy=taxonomy, table=table, split=split, ks=ks, workers=workers, device=device)
+    score_hierarchy_command(target, options, as_json=as_json)
