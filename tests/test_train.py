@@ -109,6 +109,14 @@ def test_a_run_goes_on_only_with_the_same_images_and_recipe(table, tmp_path):
         kinfold.fit(fewer, embedder(), proxies(fewer), run=tmp_path / "run", recipe=recipe())
 
 
+def test_other_groups_of_hierarchical_batches_are_another_run(table, tmp_path):
+    batches = {"batch_size": 12, "images_per_class": 2, "sampler": "hierarchical", "level": "kind", "classes_per_group": 2}
+    kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe(batches=batches))
+    other = replace(table, levels={"kind": tuple(f"{name[-1] > '2'}" for name in table.label)})
+    with pytest.raises(kinfold.ConfigError, match="differs in `batch_groups`"):
+        kinfold.fit(other, embedder(), proxies(other), run=tmp_path / "run", recipe=recipe(batches=batches))
+
+
 def test_another_objective_or_preprocessing_is_another_run(table, tmp_path):
     kinfold.fit(table, embedder(), proxies(table), run=tmp_path / "run", recipe=recipe())
     other = kinfold.Proxies(partial(proxy_anchor, margin=0.3), 6, 16)

@@ -1,12 +1,12 @@
 """Ways of cutting vectors into so many clusters: the table of names, and anything with `fit` and `predict`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from kinfold.core.clustering import kmeans
+from kinfold.core.clustering import centres_of, kmeans
 from kinfold.errors import ConfigError, did_you_mean
 
 Clustering = Callable[..., Tensor]
@@ -67,6 +67,39 @@ def clustering_of(value: Any) -> Clustering:
         f"clustering is a {type(value).__name__}: give one of {', '.join(CLUSTERINGS)}, an estimator with `fit` and `predict`, or a "
         "function (x, n_clusters, *, seed) -> codes."
     )
+
+
+def clusters_of_clusters(x: Tensor, sizes: Sequence[int], clustering: Any, *, unit: bool, seed: int) -> list[Tensor]:
+    """Cluster rows, then the centres of these clusters, and so on.
+
+    Args:
+        x: (n, d), of length 1 if `unit`.
+        sizes: number of clusters of each level, the finest first.
+        clustering: see `clustering_of`; `kmeans` becomes spherical if `unit`.
+        unit: centres are brought to length 1.
+        seed: of every level's clustering.
+
+    Returns:
+        For each level the cluster of each thing below it: rows, clusters of rows, …
+
+    Raises:
+        ConfigError: the clustering does not give one cluster for each row.
+
+    Example:
+        >>> x = torch.tensor([[0.0], [0.1], [4.0], [4.1], [90.0]])
+        >>> fine, coarse = clusters_of_clusters(x, (3, 2), "kmeans", unit=False, seed=0)
+        >>> len(fine), len(coarse), bool(fine[0] == fine[1]), bool(coarse[fine[0]] == coarse[fine[2]])
+        (5, 3, True, True)
+    """
+    find, found = clustering_of(clustering), list[Tensor]()
+    for size in sizes:
+        if clustering == "kmeans":
+            code = kmeans(x, size, generator=torch.Generator().manual_seed(seed), unit=unit)
+        else:
+            code = checked_codes(find(x, size, seed=seed), len(x), size).to(x.device)
+        found.append(code)
+        x = centres_of(x, code, size, unit=unit)
+    return found
 
 
 def checked_codes(code: Any, n_rows: int, n_clusters: int) -> Tensor:

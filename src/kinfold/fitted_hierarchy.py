@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kinfold.clusterings import CLUSTERINGS, checked_codes, clustering_of
-from kinfold.core.clustering import centres_of, in_space, kmeans
+from kinfold.clusterings import CLUSTERINGS, clusters_of_clusters
+from kinfold.core.clustering import centres_of, in_space
 from kinfold.core.hierarchy import Hierarchy, Name
 from kinfold.core.numbered_groups import hierarchy_from_codes
 from kinfold.errors import ConfigError, DataError, ShapeError, did_you_mean
@@ -59,12 +59,9 @@ def fit_hierarchy(
         raise DataError("an embedding holds a value that is not finite: a class mean would not be a number.")
     (code,), classes = codes_of(label)
     check_fit(sizes, method, space, n_classes=len(classes))
-    unit, levels = space == "unit", list[Tensor]()
-    below = centres_of(in_space(x, unit=unit), code, len(classes), unit=unit)
-    own = torch.arange(len(classes))
-    for size in sizes:
-        parent = _clustered(below, size, method, unit=unit, seed=seed)
-        below = centres_of(below, parent, size, unit=unit)
+    unit, levels, own = space == "unit", list[Tensor](), torch.arange(len(classes))
+    means = centres_of(in_space(x, unit=unit), code, len(classes), unit=unit)
+    for parent in clusters_of_clusters(means, sizes, method, unit=unit, seed=seed):
         own = parent[own]
         levels.append(own)
     return hierarchy_from_codes([name for name in classes if not isinstance(name, bytes)], [level.tolist() for level in levels])
@@ -84,9 +81,3 @@ def check_fit(sizes: Sequence[int], method: str, space: str, *, n_classes: int |
     if not sizes or not falls or sizes[-1] < 2 or (n_classes is not None and sizes[0] > n_classes):
         most = "" if n_classes is None else f" of at most {n_classes}, the number of classes"
         raise ConfigError(f"sizes = {list(sizes)}: give falling numbers of groups{most} and at least 2, the finest level first.")
-
-
-def _clustered(x: Tensor, size: int, method: str, *, unit: bool, seed: int) -> Tensor:
-    if method == "kmeans":
-        return kmeans(x, size, generator=torch.Generator().manual_seed(seed), unit=unit)
-    return checked_codes(clustering_of(method)(x, size, seed=seed), len(x), size)

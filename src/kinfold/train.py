@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from kinfold.data.hierarchies import hierarchy_of
 from kinfold.data.table import Table
 from kinfold.engine.checkpoint import load_checkpoint
 from kinfold.engine.fit import Task
@@ -90,6 +91,8 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     folder = Run(run)
     described: dict[str, Any] = {"embedder": _described(embedder), "objective_object": objective.describe()}
     described["data_fingerprint"] = table_fingerprint(train, val)
+    if recipe.batches.level is not None:
+        described["batch_groups"] = _groups_fingerprint(train, recipe.batches.level)
     folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), **described})
     evaluate = partial(_validate, val, embedder, recipe, batches.broken, cache)
     task = Task(batches, _TrainSet(train, embedder, recipe, batches.broken, cache), evaluate)
@@ -131,6 +134,12 @@ def table_fingerprint(*tables: Table) -> str:
             digest.update(f"{path}\0{type(label).__name__}\0{label}\n".encode())
         digest.update(b"\1")
     return digest.hexdigest()
+
+
+def _groups_fingerprint(train: Table, level: str) -> str:
+    """Return a hash of the groups that batches are made of: a run goes on with the same ones only."""
+    groups = dict(zip(train.classes, hierarchy_of(train, level).groups_of(level), strict=True))
+    return hashlib.sha256(repr(groups).encode()).hexdigest()
 
 
 def _described(embedder: Embedder) -> dict[str, Any]:

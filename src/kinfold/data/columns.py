@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from kinfold.data.levels import Name
 from kinfold.data.table import SPLITS, Box
 from kinfold.errors import DataError, did_you_mean
 
+Value = TypeVar("Value")
 Cell = object
 """Text from a file; text, numbers, truth values or None from a data frame."""
 
@@ -41,6 +43,33 @@ class Columns:
         numbers = [str(row if self.line is None else self.line[row]) for row in rows[:limit]]
         rest = f" and {len(rows) - limit:,} more" if len(rows) > limit else ""
         return f"{word}{'s' if len(rows) > 1 else ''} {', '.join(numbers)}{rest}"
+
+
+def one_of_each_class(columns: Columns, labels: Sequence[Name], values: Sequence[Value], what: str) -> dict[Name, Value]:
+    """Return the value that all rows of a class have.
+
+    Args:
+        columns: where they are from, for the message.
+        labels: class of each row.
+        values: group, or path, of each row.
+        what: what the message calls two of them.
+
+    Raises:
+        DataError: a class has two.
+    """
+    found: dict[Name, tuple[Value, int]] = {}
+    for row, (label, value) in enumerate(zip(labels, values, strict=True)):
+        before, row_before = found.setdefault(label, (value, row))
+        if before != value:
+            raise DataError(
+                f"{columns.source}: class {label!r} belongs to two {what}: {_shown(before)} and {_shown(value)} "
+                f"({columns.places([row_before, row])}). Correct the rows, give two classes two names, or drop the column."
+            )
+    return {label: value for label, (value, _) in found.items()}
+
+
+def _shown(value: object) -> str:
+    return repr("/".join(map(str, value))) if isinstance(value, tuple) else repr(value)
 
 
 def names(columns: Columns, column: str) -> tuple[Name, ...]:

@@ -7,7 +7,7 @@ from posixpath import normpath
 
 import numpy as np
 
-from kinfold.data.columns import Cell, Columns, boxes, flags, names, names_or_none, splits, texts
+from kinfold.data.columns import Cell, Columns, boxes, flags, names, names_or_none, one_of_each_class, splits, texts
 from kinfold.data.folders import from_folder
 from kinfold.data.levels import Name
 from kinfold.data.sources import Frame, from_file, from_frame
@@ -110,19 +110,8 @@ def _levels(columns: Columns, label: tuple[Name, ...]) -> dict[str, tuple[Name, 
         if not level or level in levels:
             raise DataError(f"{columns.source}: column `{column}` gives no new name of a level. Rename it, as in `label.family`.")
         levels[level] = names(columns, column)
-        _check_partition(columns, label, levels[level], level)
+        one_of_each_class(columns, label, levels[level], f"groups of level `{level}`")
     return levels
-
-
-def _check_partition(columns: Columns, label: tuple[Name, ...], values: tuple[Name, ...], level: str) -> None:
-    group_of: dict[Name, tuple[Name, int]] = {}
-    for row, (name, group) in enumerate(zip(label, values, strict=True)):
-        group_before, row_before = group_of.setdefault(name, (group, row))
-        if group_before != group:
-            raise DataError(
-                f"{columns.source}: class {name!r} belongs to two groups of level `{level}`: {group_before!r} and {group!r} "
-                f"({columns.places([row_before, row])}). Each class must have one group; correct the rows or drop the column."
-            )
 
 
 def _notes(columns: Columns, label: tuple[Name, ...], root: Path) -> tuple[str, ...]:

@@ -2,23 +2,21 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
 
 from kinfold.atomic import write_text
 from kinfold.core.hierarchy import Hierarchy, hierarchy_from_groups
 from kinfold.core.taxonomy import hierarchy_from_parents, hierarchy_from_paths
-from kinfold.data.columns import Columns, names, names_or_none
+from kinfold.data.columns import Columns, names, names_or_none, one_of_each_class
 from kinfold.data.hierarchies import hierarchy_of
 from kinfold.data.levels import Name
 from kinfold.data.read import LEVEL_PREFIX, read_table
 from kinfold.data.sources import TEXT_SUFFIXES, from_file
 from kinfold.errors import DataError
 
-Value = TypeVar("Value")
 SEPARATORS = (">", "|", "/")
 FORMS = "Expected columns: `child`, `parent`; or `label` and one for each level; or `label`, `path`; or `path` alone."
 
@@ -128,7 +126,7 @@ def _from_levels(columns: Columns) -> Hierarchy:
     labels = names(columns, "label")
     groups = {}
     for level, column in marked.items():
-        group_of = _one_for_each(columns, labels, names(columns, column), f"groups of level `{level}`")
+        group_of = one_of_each_class(columns, labels, names(columns, column), f"groups of level `{level}`")
         groups[level] = list(group_of.values())
     return hierarchy_from_groups(list(dict.fromkeys(labels)), groups)
 
@@ -151,25 +149,12 @@ def _from_paths(columns: Columns) -> Hierarchy:
                 f"{columns.source}: column `path` is blank in {columns.places(rows)}. Fill it in or remove these rows."
             )
         labels, paths = tuple(path[-1] for path in paths), [path[:-1] for path in paths]
-    return hierarchy_from_paths(_one_for_each(columns, labels, paths, "paths"))
+    return hierarchy_from_paths(one_of_each_class(columns, labels, paths, "paths"))
 
 
 def _cut(path: str, separator: str) -> tuple[str, ...]:
     text = path.strip().strip(separator)
     return tuple(name.strip() for name in text.split(separator)) if text else ()
-
-
-def _one_for_each(columns: Columns, labels: Sequence[Name], values: Sequence[Value], what: str) -> dict[Name, Value]:
-    """Return the value of each class, which may have several rows."""
-    found: dict[Name, tuple[Value, int]] = {}
-    for row, (label, value) in enumerate(zip(labels, values, strict=True)):
-        before, row_before = found.setdefault(label, (value, row))
-        if before != value:
-            raise DataError(
-                f"{columns.source}: class {label!r} belongs to two {what}: {_shown(before)} and {_shown(value)} "
-                f"({columns.places([row_before, row])}). Correct the rows, or give two classes two names."
-            )
-    return {label: value for label, (value, _) in found.items()}
 
 
 def _level_columns(columns: Columns, *, only_marked: bool) -> dict[str, str]:
@@ -192,7 +177,5 @@ def _listed(header: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in header)
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return repr("/".join(map(str, value)))
-    return "none (a root)" if value is None else repr(value)
+def _shown(parent: Name | None) -> str:
+    return "none (a root)" if parent is None else repr(parent)

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from kinfold.clusterings import checked_codes, clustering_of
-from kinfold.core.clustering import centres_of, check_sizes, in_space, kmeans
+from kinfold.clusterings import clustering_of, clusters_of_clusters
+from kinfold.core.clustering import centres_of, check_sizes, in_space
 from kinfold.core.hierarchy import Hierarchy
 from kinfold.errors import ConfigError
 from kinfold.objectives.base import Objective, ProxyObjective
@@ -105,7 +105,8 @@ class HierarchicalProxies(Objective):
             )
         self.refresh_every, self.warmup_steps, self.seed = refresh_every, warmup_steps, seed
         self.clustering, self.is_given = _named_or_plain(clustering), hierarchy is not None
-        self._clustering = clustering_of(clustering)
+        clustering_of(clustering)  # a misspelt one is found here
+        self._clustering = clustering
         self.levels = nn.ModuleList(CoarseLevel(k, below, self.dim) for below, k in pairwise((self.n_classes, *sizes)))
         if hierarchy is not None:
             for level, given in zip(self._coarse, hierarchy.levels, strict=True):
@@ -233,8 +234,8 @@ class HierarchicalProxies(Objective):
         unit = self.cluster_space == "unit"
         with torch.autocast(self.started.device.type, enabled=False):
             below = in_space(self.base.class_proxies(), unit=unit)
-            for level in self._coarse:
-                parent = self._clustered(below, len(level.proxies)) if new_groups else level.parent
+            parents = self._clustered(below) if new_groups else [level.parent for level in self._coarse]
+            for level, parent in zip(self._coarse, parents, strict=True):
                 level.place(below, parent, unit=unit)
                 below = level.proxies
 
@@ -242,19 +243,15 @@ class HierarchicalProxies(Objective):
     def _group(self, train: Embedded) -> None:
         """Find the groups of each level among the class means of unit embeddings."""
         x = in_space(train.embedding, unit=True)
-        label = train.label.to(x.device)
-        below = centres_of(x, label, len(self.base.class_proxies()), unit=True)
-        for level in self._coarse:
-            parent = self._clustered(below, len(level.proxies))
+        means = centres_of(x, train.label.to(x.device), len(self.base.class_proxies()), unit=True)
+        for level, parent in zip(self._coarse, self._clustered(means), strict=True):
             level.parent.copy_(parent)
-            below = centres_of(below, parent, len(level.proxies), unit=True)
         self.grouped.fill_(True)
         self._is_grouped = True
 
-    def _clustered(self, x: Float[Tensor, "n d"], n_clusters: int) -> Int[Tensor, " n"]:
-        if self.clustering == "kmeans":
-            return kmeans(x, n_clusters, generator=torch.Generator().manual_seed(self.seed), unit=self.cluster_space == "unit")
-        return checked_codes(self._clustering(x, n_clusters, seed=self.seed), len(x), n_clusters).to(x.device)
+    def _clustered(self, x: Float[Tensor, "n d"]) -> list[Int[Tensor, " n"]]:
+        sizes = [len(level.proxies) for level in self._coarse]
+        return clusters_of_clusters(x, sizes, self._clustering, unit=self.cluster_space == "unit", seed=self.seed)
 
 
 def _restore_flags(objective: HierarchicalProxies, incompatible: Any) -> None:
