@@ -11,6 +11,7 @@ from kinfold.config import Config, DataSettings, ObjectiveSettings
 from kinfold.errors import ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
+    from kinfold.core.hierarchy import Hierarchy
     from kinfold.data.table import Table
     from kinfold.models.embedder import Embedder
     from kinfold.objectives.base import Objective
@@ -150,7 +151,6 @@ _HPL_ONLY = ("coarse_sizes", "hierarchy", *_HPL)
 def _with_levels(proxies: "Proxies", settings: ObjectiveSettings, *, seed: int, train: "Table | None") -> "Objective":
     """Put the levels of a hierarchy over proxies."""
     from kinfold.core.random_groups import random_hierarchy
-    from kinfold.data.hierarchies import hierarchy_of
     from kinfold.objectives.hpl import HierarchicalProxies
 
     n_classes = len(proxies.class_proxies())
@@ -160,12 +160,22 @@ def _with_levels(proxies: "Proxies", settings: ObjectiveSettings, *, seed: int, 
         if sizes is None:
             raise ConfigError("`objective.hierarchy` = 'random' needs `objective.coarse_sizes`: say how many groups are dealt.")
         given, sizes = random_hierarchy(range(n_classes), sizes, seed=seed), None
-    elif not isinstance(wanted, str):
-        if train is None:
-            raise ConfigError(f"`objective.hierarchy` = {list(wanted)} needs the training images' table.")
-        given = hierarchy_of(train, wanted)
+    elif wanted != "learned":
+        given = _given(wanted, train)
     chosen = {name: getattr(settings, name) for name in _HPL if getattr(settings, name) is not None}
     return HierarchicalProxies(proxies, sizes, hierarchy=given, seed=seed, **chosen)
+
+
+def _given(wanted: str | tuple[str, ...], train: "Table | None") -> "Hierarchy":
+    from kinfold.data.hierarchies import hierarchy_of
+
+    levels = [wanted] if isinstance(wanted, str) else list(wanted)
+    if train is None:
+        raise ConfigError(f"`objective.hierarchy` = {levels} needs the training images' table.")
+    try:
+        return hierarchy_of(train, levels)
+    except ConfigError as error:
+        raise ConfigError(f"`objective.hierarchy` = {levels}: give learned, random, or levels of the table; {error}") from None
 
 
 def _refuse_idle_options(settings: ObjectiveSettings) -> None:

@@ -82,7 +82,8 @@ class ObjectiveSettings(Settings):
         clustering: `kmeans`, `gmm` or `agglomerative`; `None`: kmeans.
         update: `online`, `offline` or `fixed`; `None`: `fixed` for groups that are given, otherwise `online`.
         groups_from: the first clustering is of the `proxies`, or of the training images' `embeddings`; `None`: proxies.
-        hierarchy: `learned`, `random` (a control), or the table's levels that give the groups, such as ["family"]; `None`: learned.
+        hierarchy: `learned`, `random` (a control), or the table's levels that give the groups, such as `family` or ["family", "order"];
+            `None`: learned.
         on_empty: `split` or `keep`; `None`: split.
     """
 
@@ -103,7 +104,7 @@ class ObjectiveSettings(Settings):
     clustering: str | None = None
     update: Literal["online", "offline", "fixed"] | None = None
     groups_from: Literal["proxies", "embeddings"] | None = None
-    hierarchy: Literal["learned", "random"] | tuple[str, ...] | None = None
+    hierarchy: str | tuple[str, ...] | None = None
     on_empty: Literal["split", "keep"] | None = None
 
 

@@ -90,9 +90,7 @@ def fit(  # noqa: PLR0913 (the public entry: each argument is a choice of its ow
     batches = training_batches(train, embedder, recipe, cache=cache)
     folder = Run(run)
     described: dict[str, Any] = {"embedder": _described(embedder), "objective_object": objective.describe()}
-    described["data_fingerprint"] = table_fingerprint(train, val)
-    if recipe.batches.level is not None:
-        described["batch_groups"] = _groups_fingerprint(train, recipe.batches.level)
+    described |= _data_described(train, val, recipe)
     folder.open({**(config or {"recipe": recipe.model_dump(mode="json")}), **described})
     evaluate = partial(_validate, val, embedder, recipe, batches.broken, cache)
     task = Task(batches, _TrainSet(train, embedder, recipe, batches.broken, cache), evaluate)
@@ -136,10 +134,13 @@ def table_fingerprint(*tables: Table) -> str:
     return digest.hexdigest()
 
 
-def _groups_fingerprint(train: Table, level: str) -> str:
-    """Return a hash of the groups that batches are made of: a run goes on with the same ones only."""
-    groups = dict(zip(train.classes, hierarchy_of(train, level).groups_of(level), strict=True))
-    return hashlib.sha256(repr(groups).encode()).hexdigest()
+def _data_described(train: Table, val: Table, recipe: Recipe) -> dict[str, str]:
+    """Return hashes of the images and, where batches are made of groups of classes, of these: a run goes on with the same ones only."""
+    found, level = {"data_fingerprint": table_fingerprint(train, val)}, recipe.batches.level
+    if level is not None:
+        groups = dict(zip(train.classes, hierarchy_of(train, level).groups_of(level), strict=True))
+        found["batch_groups"] = hashlib.sha256(repr(groups).encode()).hexdigest()
+    return found
 
 
 def _described(embedder: Embedder) -> dict[str, Any]:

@@ -108,9 +108,8 @@ class HierarchicalProxies(Objective):
         clustering_of(clustering)  # a misspelt one is found here
         self._clustering = clustering
         self.levels = nn.ModuleList(CoarseLevel(k, below, self.dim) for below, k in pairwise((self.n_classes, *sizes)))
-        if hierarchy is not None:
-            for level, given in zip(self._coarse, hierarchy.levels, strict=True):
-                level.parent.copy_(torch.tensor(given.parent))
+        for level, given in zip(self._coarse, hierarchy.levels if hierarchy else (), strict=hierarchy is not None):
+            level.parent.copy_(torch.tensor(given.parent))
         self.register_buffer("grouped", torch.tensor(self.is_given))
         self.register_buffer("started", torch.tensor(False))
         self._is_grouped, self._has_started = self.is_given, False  # the buffers' values without waiting for a GPU
