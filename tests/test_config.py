@@ -147,8 +147,13 @@ def test_groups_of_hierarchical_proxies_come_from_the_table_or_by_chance(tiny_ph
     objective = build_objective(given, n_classes=6, dim=4, train=train)
     assert objective.levels[0].parent.tolist() == [0, 1, 0, 1, 0, 1]
     assert objective.update == "fixed"
-    with pytest.raises(ConfigError, match="kind"):
-        build_objective(given.model_copy(update={"hierarchy": ("kinds",)}), n_classes=6, dim=4, train=train)
+    plain = build_objective(given.model_copy(update={"hierarchy": "kind"}), n_classes=6, dim=4, train=train)
+    assert torch.equal(plain.levels[0].parent, objective.levels[0].parent)
+    for wrong in ("learnt", ("kinds",)):
+        with pytest.raises(
+            ConfigError, match=r"`objective.hierarchy` = \['.*'\]: give learned, random, or levels .* Known: kind"
+        ):
+            build_objective(given.model_copy(update={"hierarchy": wrong}), n_classes=6, dim=4, train=train)
     dealt = ObjectiveSettings(name="hpl", hierarchy="random", coarse_sizes=(2,))
     found = [build_objective(dealt, n_classes=6, dim=4, seed=seed).levels[0].parent for seed in (0, 0, 1, 2, 3, 4)]
     assert torch.equal(found[0], found[1])

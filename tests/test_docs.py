@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -83,8 +84,15 @@ def is_grid(file: Path) -> bool:
     return "base" in tomllib.loads(file.read_text(encoding="utf-8"))
 
 
+RESULTS = ROOT / "experiments" / "results"
 EXPERIMENTS = [file for file in sorted((ROOT / "experiments").glob("*.toml")) if not is_grid(file)]
-GRIDS = [file for file in sorted((ROOT / "experiments").glob("*.toml")) if is_grid(file)]
+GRIDS = [file for file in sorted((ROOT / "experiments").rglob("*.toml")) if is_grid(file)]
+
+
+def recorded_table(file: Path) -> dict:
+    """Return the table that a grid's runs gave; it lies under the results as the grid lies under the experiments."""
+    place = RESULTS / file.relative_to(ROOT / "experiments").with_suffix(".json")
+    return json.loads(place.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.name)
@@ -117,10 +125,28 @@ def test_grids_have_a_recorded_table_of_all_their_variants(file):
     grid, header = read_grid(file), header_of(file)
     for word in ("run:", "time:", "result:"):
         assert word in header, f"the header of {file.name} says nothing of `{word}`"
-    recorded = json.loads((ROOT / "experiments" / "results" / f"{file.stem}.json").read_text(encoding="utf-8"))
+    recorded = recorded_table(file)
     assert list(recorded["datasets"]) == list(grid.datasets)
     for rows in recorded["datasets"].values():
         assert [(row["name"], row["seeds"]) for row in rows] == [(each.name, list(each.seeds)) for each in grid.variants]
+
+
+def test_the_page_on_hpl_has_the_tables_of_its_recorded_runs():
+    page = runpy.run_path(str(ROOT / "experiments" / "hpl" / "page.py"))
+    text = page["PAGE"].read_text(encoding="utf-8")
+    assert "| --- |" in page["section"]()
+    assert text == page["with_section"](text), "run `python experiments/hpl/page.py`"
+
+
+def test_the_header_of_the_glyphs_hierarchy_says_what_was_recorded():
+    file = ROOT / "experiments" / "hpl" / "glyphs.toml"
+    recorded = recorded_table(file)
+    (row,) = [row for row in recorded["hierarchy"] if (row["level"], row["other"]) == ("level_1", "script_case")]
+    assert row["p_value"] < 0.01
+    assert f"AMI {row['ami']:.3f} with script × case" in header_of(file)
+    config = read_config(file).model_dump(mode="json")
+    then = Config(run=".", **{key: value for key, value in recorded["config"].items() if key != "run"}).model_dump(mode="json")
+    assert {**config, "run": "."} == then, "the file has changed since its recorded run"
 
 
 def test_numbers_of_the_lanes_in_the_readme_are_those_of_the_table():
