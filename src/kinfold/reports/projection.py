@@ -109,7 +109,8 @@ def _large(x: np.ndarray, begin: np.ndarray, settings: dict[str, Any]) -> np.nda
     except ImportError:
         purpose = f"t-SNE of {len(x):,} rows (more than {MAX_PLAIN:,}; or draw fewer, such as --max-images {MAX_PLAIN})"
         raise MissingExtraError("openTSNE", "tsne", purpose) from None
-    return np.asarray(TSNE(initialization=begin, n_jobs=1, **settings).fit(x), dtype=np.float64)
+    how: dict[str, Any] = {"initialization": begin, "n_jobs": 1, **settings}
+    return np.asarray(TSNE(**how).fit(x), dtype=np.float64)
 
 
 def _principal(x: np.ndarray) -> np.ndarray:
