@@ -40,7 +40,7 @@ def are_the_same(code, truth):
 @pytest.mark.parametrize(
     "clustering",
     [*CLUSTERINGS, KMeans(n_init=3), GaussianMixture(covariance_type="spherical"), SpectralClustering(), OnlyFitAndPredict()],
-    ids=str,
+    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
 )
 def test_clusters_that_are_far_apart_are_found_twice_alike(clustering):
     f = clustering_of(clustering)
