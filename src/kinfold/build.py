@@ -42,12 +42,13 @@ def build_table(data: DataSettings) -> "Table":
 
 
 def _read(root: str) -> "Table":
-    from kinfold.data.glyphs import write_glyphs
-    from kinfold.data.read import read_table
-    from kinfold.models.feature_cache import cache_folder
-
     if root == GLYPHS:
+        from kinfold.data.glyphs import write_glyphs
+        from kinfold.models.feature_cache import cache_folder
+
         return write_glyphs(cache_folder() / "glyphs")
+    from kinfold.data.read import read_table
+
     return read_table(_expanded(root, "data.root"))
 
 
