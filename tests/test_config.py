@@ -3,9 +3,11 @@
 import pytest
 import torch
 
-from kinfold.build import build_objective, build_table
-from kinfold.config import DataSettings, ObjectiveSettings, read_config
+from kinfold.build import build_table
+from kinfold.build_objective import build_objective
+from kinfold.config import DataSettings, read_config
 from kinfold.errors import ConfigError
+from kinfold.objective_settings import ObjectiveSettings
 from kinfold.records import Embedded
 
 
@@ -97,6 +99,21 @@ def test_a_missing_file_is_named(tmp_path):
         ({"name": "hpl", "clustering": "kmean"}, "`objective.clustering` = 'kmean' is not known: did you mean `kmeans`"),
         ({"name": "hpl", "hierarchy": "random"}, "needs `objective.coarse_sizes`"),
         ({"name": "hpl", "hierarchy": ["family"]}, "needs the training images' table"),
+        ({"novel_ratio": 1.0}, "`objective.novel_ratio` goes with `objective.name` = 'l2a_nc' only, not with 'proxy'"),
+        ({"host": "pairwise"}, "`objective.host` goes with l2a_nc and proxy_synthesis, not with `objective.name` = 'proxy'"),
+        ({"name": "l2a_nc", "n_points": 2}, "`objective.n_points` goes with `objective.name` = 'embedding_expansion' only"),
+        ({"name": "l2a_nc", "coarse_sizes": [2]}, "`objective.coarse_sizes` goes with `objective.name` = 'hpl' only"),
+        ({"name": "l2a_nc", "divergence": "gaus_kl"}, "`objective.divergence` = 'gaus_kl' is not known: did you mean `gauss_kl`"),
+        ({"name": "l2a_nc", "divergence_options": {"eps": 1.0}}, "does nothing without `objective.divergence`"),
+        (
+            {"name": "l2a_nc", "divergence": "mmd", "divergence_options": {"width": 1.0}},
+            "`objective.divergence_options.width` is not known: did you mean `widths`",
+        ),
+        (
+            {"name": "l2a_nc", "miner": "multi_similarity_mining"},
+            "`objective.miner` = .* goes with `objective.name` = 'pairwise'",
+        ),
+        ({"name": "l2a_nc", "host": "pairwise", "lr_scale": 3.0}, "`objective.lr_scale` goes with proxies"),
         ({"loss_options": {"scal": 3.0}}, "`objective.loss_options.scal` is not known: did you mean `scale`"),
         ({"similarity": "cosin"}, "did you mean `cosine`"),
         ({"miner": "multi_similarity"}, "goes with `objective.name` = 'pairwise' only"),
@@ -139,6 +156,52 @@ def test_settings_of_hierarchical_proxies_reach_them():
     assert objective.base.loss.__name__ == "proxy_nca"
     default = build_objective(ObjectiveSettings(name="hpl"), n_classes=100, dim=4)
     assert [len(level.proxies) for level in default.levels] == [10]
+
+
+def test_settings_of_novel_classes_reach_them_and_their_host():
+    settings = ObjectiveSettings(
+        name="l2a_nc",
+        host="hpl",
+        loss="proxy_nca",
+        coarse_sizes=(4,),
+        pretraining_epochs=3,
+        novel_ratio=4.0,
+        max_novel=20,
+        generated_ratio=0.5,
+        divergence="mmd",
+        divergence_weight=0.25,
+        noise_dim=8,
+        hidden_dim=32,
+    )
+    objective = build_objective(settings, n_classes=9, dim=4, seed=2)
+    found = objective.describe()
+    wanted = settings.model_dump(
+        include={"pretraining_epochs", "novel_ratio", "max_novel", "generated_ratio", "divergence_weight"}
+    )
+    assert {name: found["settings"][name] for name in wanted} == wanted
+    assert found["settings"]["divergence"] == "mmd"
+    assert objective.n_novel == 20
+    assert objective.generator.network.noise_dim == 8
+    assert objective.generator.network.out.in_features == 32
+    assert objective.seed == 2
+    assert found["base"]["class"] == "HierarchicalProxies"
+    assert found["base"]["base"]["settings"]["loss"] == "proxy_nca"
+    pairs = build_objective(
+        ObjectiveSettings(name="l2a_nc", host="pairwise", loss="triplet", pretraining_epochs=1), n_classes=9, dim=4
+    )
+    assert (pairs.n_classes, pairs.dim, pairs.n_novel, pairs.novel_proxies) == (9, 4, 18, None)
+    bound = ObjectiveSettings(
+        name="l2a_nc", pretraining_epochs=1, divergence="sliced_wasserstein", divergence_options={"n_slices": 7}
+    )
+    assert build_objective(bound, n_classes=9, dim=4).divergence.keywords == {"n_slices": 7}
+
+
+@pytest.mark.parametrize(("epochs", "pretraining"), [(10, 8), (60, 48), (2, 2), (1, 1)])
+def test_pretraining_takes_four_fifths_of_the_epochs_where_nothing_else_is_said(epochs, pretraining):
+    settings = ObjectiveSettings(name="l2a_nc")
+    assert build_objective(settings, n_classes=3, dim=4, epochs=epochs).pretraining_epochs == pretraining
+    with pytest.raises(ConfigError, match="`objective.pretraining_epochs` is not set, and the number of epochs is not known"):
+        build_objective(settings, n_classes=3, dim=4)
 
 
 def test_groups_of_hierarchical_proxies_come_from_the_table_or_by_chance(tiny_photos):

@@ -131,11 +131,14 @@ def test_grids_have_a_recorded_table_of_all_their_variants(file):
         assert [(row["name"], row["seeds"]) for row in rows] == [(each.name, list(each.seeds)) for each in grid.variants]
 
 
-def test_the_page_on_hpl_has_the_tables_of_its_recorded_runs():
-    page = runpy.run_path(str(ROOT / "experiments" / "hpl" / "page.py"))
-    text = page["PAGE"].read_text(encoding="utf-8")
-    assert "| --- |" in page["section"]()
-    assert text == page["with_section"](text), "run `python experiments/hpl/page.py`"
+PAGES = runpy.run_path(str(ROOT / "experiments" / "page.py"))
+
+
+@pytest.mark.parametrize("method", PAGES["methods"]())
+def test_a_methods_page_has_the_tables_of_its_recorded_runs(method):
+    text = PAGES["page_of"](method).read_text(encoding="utf-8")
+    assert "| --- |" in PAGES["section"](method)
+    assert text == PAGES["with_section"](method, text), f"run `python experiments/page.py {method}`"
 
 
 def test_the_header_of_the_glyphs_hierarchy_says_what_was_recorded():

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 
-from kinfold.build import build_embedder, build_objective, build_table
+from kinfold.build import build_embedder, build_table
+from kinfold.build_objective import build_objective
 from kinfold.clusterings import CLUSTERINGS
 from kinfold.config import Config
 from kinfold.core.clustering import centres_of, in_space, kmeans

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from kinfold.engine.settings import LoopSettings, OptimizerSettings, ScheduleSettings, StageSettings
 from kinfold.errors import ConfigError
+from kinfold.objective_settings import ObjectiveSettings
 from kinfold.recipe import BatchSettings, CacheSettings, Recipe
 from kinfold.settings import Settings
-
-Scalar = bool | int | float | str
 
 
 class DataSettings(Settings):
@@ -58,54 +57,6 @@ class ModelSettings(Settings):
     layer_norm: bool = False
     frozen: str | None = None
     head_start: Literal["random", "pca", "whitening"] = "random"
-
-
-class ObjectiveSettings(Settings):
-    """What is minimised.
-
-    Attributes:
-        name: `proxy`, `pairwise`, or `hpl` (hierarchical proxies).
-        loss: a name that `kinfold ls losses` shows.
-        loss_options: the loss's keywords.
-        similarity: `cosine`, `dot`, `negative_euclidean`, …
-        miner: keeps the pairs worth training on (`pairwise` only).
-        miner_options: the miner's keywords.
-        pick: which triplets a triplet loss takes: `all_triplets`, `batch_hard`, `semi_hard` or `distance_weighted`.
-        pick_options: its keywords; `semi_hard` takes the loss's margin, `distance_weighted` the embedding's size by itself.
-        lr_scale: the proxies' learning rate as a multiple of the run's (not `pairwise`); `None`: 100.
-        coarse_sizes: number of groups of each coarse level, finest first (this and all below: `hpl` only; see `HierarchicalProxies`);
-            `None`: one level of a tenth of the classes.
-        level_weights: one for the classes and one for each coarse level; `None`: 1, then 0.1 each.
-        refresh_every: optimiser steps between two refreshes of the coarse proxies; `None`: 100.
-        warmup_steps: steps with the class level alone, before the first clustering; `None`: 0.
-        cluster_space: cluster `raw` proxies, or `unit` ones; `None`: raw.
-        clustering: `kmeans`, `gmm` or `agglomerative`; `None`: kmeans.
-        update: `online`, `offline` or `fixed`; `None`: `fixed` for groups that are given, otherwise `online`.
-        groups_from: the first clustering is of the `proxies`, or of the training images' `embeddings`; `None`: proxies.
-        hierarchy: `learned`, `random` (a control), or the table's levels that give the groups, such as `family` or ["family", "order"];
-            `None`: learned.
-        on_empty: `split` or `keep`; `None`: split.
-    """
-
-    name: Literal["proxy", "pairwise", "hpl"] = "proxy"
-    loss: str = "proxy_anchor"
-    loss_options: dict[str, Scalar] = Field(default_factory=dict)
-    similarity: str = "cosine"
-    miner: str | None = None
-    miner_options: dict[str, Scalar] = Field(default_factory=dict)
-    pick: str | None = None
-    pick_options: dict[str, Scalar] = Field(default_factory=dict)
-    lr_scale: float | None = Field(default=None, gt=0)
-    coarse_sizes: tuple[int, ...] | None = None
-    level_weights: tuple[float, ...] | None = None
-    refresh_every: int | None = Field(default=None, ge=1)
-    warmup_steps: int | None = Field(default=None, ge=0)
-    cluster_space: Literal["raw", "unit"] | None = None
-    clustering: str | None = None
-    update: Literal["online", "offline", "fixed"] | None = None
-    groups_from: Literal["proxies", "embeddings"] | None = None
-    hierarchy: str | tuple[str, ...] | None = None
-    on_empty: Literal["split", "keep"] | None = None
 
 
 class EvaluationSettings(Settings):

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from kinfold.build import build_embedder, build_objective, build_table
+from kinfold.build import build_embedder, build_table
+from kinfold.build_objective import build_objective
 from kinfold.comparison.identity import identity_hash
 from kinfold.comparison.per_query import chosen, per_query_file, per_query_of, write_per_query
 from kinfold.comparison.protocol import protocol_of
@@ -123,7 +124,9 @@ def train_experiment(config: Config, table: Table, *, watch: Watch | None = None
         kept = any_feature_cache(recipe, progress=_telling(tell))
         left_out = {} if recipe.batches.on_broken == "skip" else None
         start_head(embedder, train, config.model.head_start, cache=kept, workers=recipe.batches.workers, broken=left_out)
-    objective = build_objective(config.objective, n_classes=train.n_classes, dim=embedder.dim, seed=config.seed, train=train)
+    objective = build_objective(
+        config.objective, n_classes=train.n_classes, dim=embedder.dim, seed=config.seed, train=train, epochs=config.train.epochs
+    )
     return fit(
         table,
         embedder,

@@ -114,12 +114,18 @@ class ParamGroup:
         params: the parameters.
         lr_scale: multiplies the run's learning rate (proxies often learn 100 × faster than the trunk).
         weight_decay: `None` means the run's default.
+        kind: an optimiser of its own, such as `adamw`; `None` means the run's.
+        learning_rate: a learning rate of its own, whatever the run's is; `None`: `lr_scale` times the run's.
+        eps: of its optimiser; `None` means the run's.
     """
 
     name: str
     params: list[nn.Parameter]
     lr_scale: float = 1.0
     weight_decay: float | None = None
+    kind: str | None = None
+    learning_rate: float | None = None
+    eps: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ OTHER = {
     "warmup_epochs": 2.0,
     "final_factor": 0.5,
     "rise": 0.6,
+    "restarts": (2.0,),
     "milestones": (1.0,),
     "every_epochs": 1.5,
     "gamma": 0.5,
@@ -57,6 +58,8 @@ def test_a_warmup_is_too_long_exactly_where_the_peak_is_never_reached(warmup):
 
 def test_drops_after_the_end_are_idle():
     late = schedule_findings(Recipe(schedule={"kind": "step", "milestones": (2, 4)}, train={"epochs": 4}))
+    assert codes(late) == ["idle_setting"] and "before 4" in late[0].message
+    late = schedule_findings(Recipe(schedule={"kind": "cosine", "restarts": (1, 4)}, train={"epochs": 4}))
     assert codes(late) == ["idle_setting"] and "before 4" in late[0].message
     assert codes(schedule_findings(Recipe(schedule={"kind": "step", "every_epochs": 4}, train={"epochs": 4}))) == ["idle_setting"]
     assert schedule_findings(Recipe(schedule={"kind": "step", "every_epochs": 2}, train={"epochs": 4})) == []

@@ -7,14 +7,25 @@ import torch
 
 from kinfold.engine.groups import build_groups
 from kinfold.losses import LOSSES, multi_similarity, proxy_anchor
-from kinfold.objectives import OBJECTIVES, HierarchicalProxies, Pairwise, Proxies
+from kinfold.objectives import (
+    OBJECTIVES,
+    EmbeddingExpansion,
+    HierarchicalProxies,
+    NovelClasses,
+    Pairwise,
+    Proxies,
+    ProxySynthesis,
+)
 from kinfold.records import Embedded
 
 N, DIM, N_CLASSES = 12, 6, 4
 MAKE = {
+    "embedding_expansion": lambda: EmbeddingExpansion(Pairwise(multi_similarity)),
     "hpl": lambda: HierarchicalProxies(Proxies(proxy_anchor, N_CLASSES, DIM), (2,)),
+    "l2a_nc": lambda: NovelClasses(Proxies(proxy_anchor, N_CLASSES, DIM), pretraining_epochs=0),
     "pairwise": lambda: Pairwise(multi_similarity),
     "proxy": lambda: Proxies(proxy_anchor, N_CLASSES, DIM),
+    "proxy_synthesis": lambda: ProxySynthesis(Proxies(proxy_anchor, N_CLASSES, DIM)),
 }
 
 

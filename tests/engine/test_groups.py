@@ -6,7 +6,7 @@ from torch import nn
 
 from kinfold.engine.groups import build_groups
 from kinfold.engine.optimizers import Optimizers, Span
-from kinfold.engine.settings import OptimizerSettings, ScheduleSettings
+from kinfold.engine.settings import FitSettings, OptimizerSettings, ScheduleSettings
 from kinfold.errors import ConfigError
 from kinfold.records import ParamGroup
 
@@ -84,3 +84,42 @@ def test_state_goes_through_a_checkpoint():
     assert all(
         torch.equal(entry["exp_avg"], made.torch_optimizers[0].state_dict()["state"][i]["exp_avg"]) for i, entry in state.items()
     )
+
+
+def made_by(group, **settings):
+    optimizers = Optimizers([group], OptimizerSettings(**settings), ScheduleSettings(), Span(10, 10))
+    (made,) = optimizers.torch_optimizers
+    return made, made.param_groups[0]
+
+
+def test_an_objective_may_give_a_group_an_optimiser_of_its_own():
+    own = ParamGroup("generator", [nn.Parameter(torch.zeros(2))], kind="adamw", learning_rate=1e-4, weight_decay=0.5, eps=1e-8)
+    made, entry = made_by(own, kind="sgd", learning_rate=0.1)
+    assert isinstance(made, torch.optim.AdamW)
+    assert (entry["lr"], entry["weight_decay"], entry["eps"]) == (1e-4, 0.5, 1e-8)
+    of_adam = made_by(own, kind="adam", learning_rate=0.1, eps=0.01)[1]
+    assert (of_adam["lr"], of_adam["eps"]) == (1e-4, 1e-8)
+    plain = ParamGroup("head", [nn.Parameter(torch.zeros(2))])
+    assert made_by(plain, kind="adam", eps=0.01)[1]["eps"] == 0.01
+
+
+def test_a_run_may_set_every_one_of_these_otherwise():
+    own = ParamGroup("generator", [nn.Parameter(torch.zeros(2))], kind="adamw", learning_rate=1e-4, eps=1e-8)
+    written = {"kind": "rmsprop", "learning_rate": 0.5, "weight_decay": 0.25, "eps": 0.125}
+    made, entry = made_by(own, generator=written)
+    assert isinstance(made, torch.optim.RMSprop)
+    assert (entry["lr"], entry["weight_decay"], entry["eps"]) == (0.5, 0.25, 0.125)
+
+
+def test_a_stage_changes_what_it_names_and_keeps_the_rest():
+    settings = FitSettings(
+        optimizer={"kind": "adam", "eps": 0.01, "weight_decay": 0.5, "proxies": {"learning_rate": 1.0, "frozen_epochs": 2}},
+        schedule={"kind": "cosine"},
+        stages={"joint": {"optimizer": {"learning_rate": 5e-5, "proxies": {"learning_rate": 0.5}, "generator": {"kind": "sgd"}}}},
+    )
+    optimizer, schedule = settings.of_stage("joint")
+    assert (optimizer.kind, optimizer.eps, optimizer.weight_decay, optimizer.learning_rate) == ("adam", 0.01, 0.5, 5e-5)
+    assert (optimizer.groups["proxies"].learning_rate, optimizer.groups["proxies"].frozen_epochs) == (0.5, 2)
+    assert optimizer.groups["generator"].kind == "sgd"
+    assert schedule.kind == "cosine"
+    assert settings.of_stage("pretraining") == (settings.optimizer, settings.schedule)

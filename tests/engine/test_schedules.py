@@ -31,6 +31,19 @@ def test_cosine_is_torchs():
     assert ours(kind="cosine") == pytest.approx(expected, abs=1e-9)
 
 
+def test_cosine_with_restarts_is_one_cosine_after_another():
+    found = ours(kind="cosine", restarts=[1, 3], final_factor=0.1)
+    parts = [found[:10], found[10:30], found[30:]]
+    for part in parts:
+        schedule = ScheduleSettings(kind="cosine", final_factor=0.1)
+        alone = [factor(schedule, step, n_steps=len(part), steps_per_epoch=PER_EPOCH) for step in range(len(part))]
+        assert part == pytest.approx(alone)
+        assert (part[0], part[-1]) == (1.0, pytest.approx(0.1))
+    warm = ours(kind="cosine", restarts=[2], warmup_epochs=1)
+    assert warm[:10] == pytest.approx([(step + 1) / 11 for step in range(10)])
+    assert (warm[10], warm[19], warm[20], warm[39]) == (1.0, pytest.approx(0.0), 1.0, pytest.approx(0.0))
+
+
 def test_step_is_torchs():
     expected = torchs(lambda o: torch.optim.lr_scheduler.MultiStepLR(o, milestones=[10, 30], gamma=0.1))
     assert ours(kind="step", milestones=[1, 3]) == pytest.approx(expected)

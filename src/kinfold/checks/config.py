@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from kinfold.build import build_embedder, build_objective
+from kinfold.build import build_embedder
+from kinfold.build_objective import build_objective
 from kinfold.checks.cost import Afterwards
 from kinfold.checks.finding import Finding, in_order
 from kinfold.checks.idle import idle
@@ -41,7 +42,9 @@ def check_config(config: Config, *, table: Table) -> list[Finding]:
     objective = _made(
         found,
         "objective",
-        lambda: build_objective(config.objective, n_classes=train.n_classes, dim=dim, seed=config.seed, train=train),
+        lambda: build_objective(
+            config.objective, n_classes=train.n_classes, dim=dim, seed=config.seed, train=train, epochs=config.train.epochs
+        ),
     )
     if embedder is None or objective is None:
         return in_order(found)

@@ -55,15 +55,14 @@ def frozen_on_purpose(embedder: Embedder) -> set[int]:
 
 def optimizer_of(recipe: Recipe, objective: Objective) -> OptimizerSettings:
     """Return the optimiser settings of the objective's present stage."""
-    stage = recipe.stage.get(objective.stage)
-    return recipe.optimizer if stage is None or stage.optimizer is None else stage.optimizer
+    return recipe.fit_settings.of_stage(objective.stage)[0]
 
 
 def _by_settings(group: ParamGroup, optimizer: OptimizerSettings, epochs: int) -> Iterator[tuple[str, str]]:
     own, key = optimizer.groups.get(group.name, GroupSettings()), f"optimizer.{group.name}"
     if own.learning_rate == 0:
         yield f"`{key}.learning_rate` = 0", f"set {key}.learning_rate above 0"
-    elif own.learning_rate is None and optimizer.learning_rate == 0:
+    elif own.learning_rate is None and group.learning_rate is None and optimizer.learning_rate == 0:
         yield "`optimizer.learning_rate` = 0", "set optimizer.learning_rate above 0"
     if own.frozen_epochs >= epochs > 0:
         message = f"`{key}.frozen_epochs` = {own.frozen_epochs} of `train.epochs` = {epochs}"

@@ -9,7 +9,7 @@ from kinfold.recipe import Recipe
 
 READS = {
     "constant": {"warmup_epochs"},
-    "cosine": {"warmup_epochs", "final_factor"},
+    "cosine": {"warmup_epochs", "final_factor", "restarts"},
     "step": {"warmup_epochs", "milestones", "every_epochs", "gamma"},
     "plateau": {"warmup_epochs", "gamma", "patience"},
     "one_cycle": {"rise", "final_factor"},
@@ -61,11 +61,11 @@ def _findings(key: str, schedule: ScheduleSettings, n_epochs: int) -> list[Findi
                 f"lower {key}.warmup_epochs, or train for more epochs",
             )
         )
-    if schedule.kind == "step":
-        late = [milestone for milestone in schedule.milestones if milestone >= n_epochs]
-        end = f"training ends after `train.epochs` = {n_epochs}"
+    end = f"training ends after `train.epochs` = {n_epochs}"
+    for name in {"step": ("milestones",), "cosine": ("restarts",)}.get(schedule.kind, ()):
+        late = [epoch for epoch in getattr(schedule, name) if epoch >= n_epochs]
         if late:
-            found += idle(schedule, key, {"milestones": f"{end}, before {', '.join(f'{each:g}' for each in late)}"})
-        if schedule.every_epochs is not None and schedule.every_epochs >= n_epochs:
-            found += idle(schedule, key, {"every_epochs": f"{end}, before the first drop"})
+            found += idle(schedule, key, {name: f"{end}, before {', '.join(f'{each:g}' for each in late)}"})
+    if schedule.kind == "step" and schedule.every_epochs is not None and schedule.every_epochs >= n_epochs:
+        found += idle(schedule, key, {"every_epochs": f"{end}, before the first drop"})
     return found

@@ -1,6 +1,7 @@
 """Every parameter in exactly one named group, or an error that names it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from torch import nn
 
@@ -24,7 +25,7 @@ def build_groups(model: nn.Module, objective: nn.Module) -> list[ParamGroup]:
         _check_complete(module, own, name)
         groups += own
     _check_apart(groups)
-    trainable = [ParamGroup(g.name, [p for p in g.params if p.requires_grad], g.lr_scale, g.weight_decay) for g in groups]
+    trainable = [replace(group, params=[p for p in group.params if p.requires_grad]) for group in groups]
     return [group for group in trainable if group.params]
 
 

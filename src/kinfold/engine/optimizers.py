@@ -109,7 +109,7 @@ class Optimizers:
 
 
 def _peak(group: ParamGroup, own: GroupSettings, settings: OptimizerSettings) -> float:
-    return settings.learning_rate * group.lr_scale if own.learning_rate is None else own.learning_rate
+    return _first(own.learning_rate, group.learning_rate, settings.learning_rate * group.lr_scale)
 
 
 def _first(*values: float | None) -> float:
@@ -127,7 +127,10 @@ def _build(
             "lr": peak[group.name],
             "weight_decay": _first(own[group.name].weight_decay, group.weight_decay, settings.weight_decay),
         }
-        by_kind.setdefault(own[group.name].kind or settings.kind, []).append(entry)
+        kind = own[group.name].kind or group.kind or settings.kind
+        if kind != "sgd":  # it divides by nothing
+            entry["eps"] = _first(own[group.name].eps, group.eps, settings.eps)
+        by_kind.setdefault(kind, []).append(entry)
     return [_make(kind, entries, settings) for kind, entries in by_kind.items()]
 
 

@@ -31,7 +31,8 @@ def factor(settings: ScheduleSettings, step: int, *, n_steps: int, steps_per_epo
     if step < warmup:
         return (step + 1) / (warmup + 1)
     if settings.kind == "cosine":
-        return _cosine(1.0, settings.final_factor, (step - warmup) / max(1, n_steps - 1 - warmup))
+        begin, end = _cycle(settings, step, warmup, n_steps, steps_per_epoch)
+        return _cosine(1.0, settings.final_factor, (step - begin) / max(1, end - 1 - begin))
     if settings.kind == "step":
         return settings.gamma ** _n_drops(settings, step / steps_per_epoch)
     return 1.0
@@ -42,6 +43,13 @@ def _one_cycle(settings: ScheduleSettings, step: int, n_steps: int) -> float:
     if step < top:
         return _cosine(_ONE_CYCLE_START, 1.0, step / top)
     return _cosine(1.0, settings.final_factor, (step - max(top, 0.0)) / max(1e-9, n_steps - 1 - max(top, 0.0)))
+
+
+def _cycle(settings: ScheduleSettings, step: int, warmup: int, n_steps: int, steps_per_epoch: int) -> tuple[int, int]:
+    """Return the first step of the cosine that a step belongs to, and of the one after it."""
+    begins = [round(epoch * steps_per_epoch) for epoch in sorted(settings.restarts)]
+    borders = [warmup, *(begin for begin in begins if warmup < begin < n_steps), n_steps]
+    return max(each for each in borders if each <= step), min(each for each in borders if each > step)
 
 
 def _cosine(start: float, end: float, progress: float) -> float:

@@ -59,10 +59,10 @@ class Session:
                 f"`stage.{unknown[0]}` is no stage of this objective: {did_you_mean(unknown[0], self.objective.stages)}"
             )
         stage = self.settings.stages.get(self.stage, StageSettings())
+        optimizer, schedule = self.settings.of_stage(self.stage)
         epochs = stage.epochs or self.settings.loop.epochs - self.progress.stage_epoch
         span = Span(max(1, epochs * self.steps_per_epoch), self.steps_per_epoch, self.progress.stage_start)
-        schedule = stage.schedule or self.settings.schedule
-        self.optimizers = Optimizers(self.groups, stage.optimizer or self.settings.optimizer, schedule, span)
+        self.optimizers = Optimizers(self.groups, optimizer, schedule, span)
 
     def follow_stage(self) -> None:
         """Build the optimisers anew if the objective has entered another stage."""

@@ -23,6 +23,7 @@ class ScheduleSettings(Settings):
             the first `rise` of the steps, cosine down to `final_factor`; only learning rates move, no momenta).
         warmup_epochs: linear rise from 0 over so many epochs, before any kind but `one_cycle`, which rises by itself.
         final_factor: the factor at the last step of `cosine` and `one_cycle`.
+        restarts: epochs at which `cosine` begins again at its full height (Loshchilov and Hutter 2017), having come down before.
         rise: share of the steps that `one_cycle` rises, in (0, 1).
         milestones: epochs at which `step` drops.
         every_epochs: `step` drops every so many epochs (instead of milestones).
@@ -33,6 +34,7 @@ class ScheduleSettings(Settings):
     kind: ScheduleKind = "constant"
     warmup_epochs: float = Field(default=0.0, ge=0)
     final_factor: float = Field(default=0.0, ge=0, le=1)
+    restarts: tuple[Annotated[float, Field(gt=0)], ...] = ()
     rise: float = Field(default=0.3, gt=0, lt=1)
     milestones: tuple[float, ...] = ()
     every_epochs: float | None = Field(default=None, gt=0)
@@ -55,6 +57,7 @@ class GroupSettings(Settings):
         kind: optimiser of this group.
         learning_rate: peak learning rate; overrides the group's own multiple of the run's.
         weight_decay: decoupled for AdamW, L2 for the others.
+        eps: of `adamw`, `adam` and `rmsprop`.
         frozen_epochs: the group is not trained during the first so many epochs.
         schedule: a schedule of its own.
     """
@@ -62,6 +65,7 @@ class GroupSettings(Settings):
     kind: OptimizerKind | None = None
     learning_rate: float | None = Field(default=None, ge=0)
     weight_decay: float | None = Field(default=None, ge=0)
+    eps: float | None = Field(default=None, gt=0)
     frozen_epochs: int = Field(default=0, ge=0)
     schedule: ScheduleSettings | None = None
 
@@ -100,12 +104,28 @@ class OptimizerSettings(Settings):
             raise ConfigError(f"`groups` = {rest['groups']!r}: it holds one table per parameter group.")
         return {**rest, "groups": {**rest.get("groups", {}), **inner}} if inner else values
 
+    def over(self, base: "OptimizerSettings") -> "OptimizerSettings":
+        """Return `base` with what was written down here put over it, key by key.
+
+        Example:
+            >>> base = OptimizerSettings(kind="sgd", head={"learning_rate": 0.1})
+            >>> stage = OptimizerSettings(learning_rate=1e-5, head={"weight_decay": 0.0}).over(base)
+            >>> stage.kind, stage.learning_rate, stage.groups["head"].learning_rate
+            ('sgd', 1e-05, 0.1)
+        """
+        own = {name: getattr(self, name) for name in self.model_fields_set if name != "groups"}
+        groups = dict(base.groups)
+        for name, group in self.groups.items():
+            written = {key: getattr(group, key) for key in group.model_fields_set}
+            groups[name] = groups.get(name, GroupSettings()).model_copy(update=written)
+        return base.model_copy(update={**own, "groups": groups})
+
 
 class StageSettings(Settings):
     """Optimiser and schedule of one stage of an objective.
 
     Attributes:
-        optimizer: `None` keeps the run's.
+        optimizer: what is written here comes before the run's, key by key, also within a group; the rest stays as it is.
         schedule: `None` keeps the run's.
         epochs: length of the stage, for its schedule; `None` means to the end of the run.
     """
@@ -170,3 +190,9 @@ class FitSettings(Settings):
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     stages: dict[str, StageSettings] = Field(default_factory=dict)
+
+    def of_stage(self, name: str) -> tuple[OptimizerSettings, ScheduleSettings]:
+        """Return optimiser and schedule of an objective's stage: its own where it has them, otherwise the run's."""
+        stage = self.stages.get(name, StageSettings())
+        optimizer = self.optimizer if stage.optimizer is None else stage.optimizer.over(self.optimizer)
+        return optimizer, stage.schedule or self.schedule

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinfold.build import check_objective
+from kinfold.build_objective import check_objective
 from kinfold.comparison.identity import flat, identity
 from kinfold.config import Config
 from kinfold.errors import ConfigError, did_you_mean

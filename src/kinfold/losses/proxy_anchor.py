@@ -15,6 +15,7 @@ def proxy_anchor(
     *,
     scale: float = 32.0,
     margin: float = 0.1,
+    n_proxies: int | None = None,
 ) -> Float[Tensor, ""]:
     """Let each column, a proxy, pull its positives and push its negatives, the hardest most.
 
@@ -30,6 +31,8 @@ def proxy_anchor(
         pairs: which entries are positive or negative, their margins and weights.
         scale: slope, per unit of similarity; > 0.
         margin: distance of both thresholds from 0, in units of similarity.
+        n_proxies: what the second part is divided by; `None`: |P|, all columns. Generated classes add columns: with their number
+            tripled, each proxy is pushed a third as hard, unless this stays at the number of real classes.
 
     Returns:
         The loss. A column without positives adds 0 to the first part, and is not counted there.
@@ -52,4 +55,7 @@ def proxy_anchor(
     pull = softplus(masked_logsumexp(-scale * (s - margin), pairs.positive, pairs.weight, dim=0))
     push = softplus(masked_logsumexp(scale * (s + margin), pairs.negative, pairs.weight, dim=0))
     n_with_positive = pairs.positive.any(dim=0).sum().clamp(min=1)
-    return pull.sum() / n_with_positive + mean_over_rows(push)
+    if n_proxies is None:
+        return pull.sum() / n_with_positive + mean_over_rows(push)
+    require_positive(n_proxies=float(n_proxies))
+    return pull.sum() / n_with_positive + push.sum() / n_proxies

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from kinfold.core.health import alignment, effective_rank, similarity_gap, uniformity
-from kinfold.records import Embedded, Losses, ParamGroup, Similarity, TrainSet
+from kinfold.records import Embedded, Losses, Pairs, ParamGroup, Similarity, TrainSet
 
 HEALTH_ROWS = 256
 """Rows of a batch that `embedding_health` looks at: the spread of 256 images is known well enough, and costs little."""
@@ -122,6 +122,35 @@ class ProxyObjective(Protocol):
     def health(self, batch: Embedded) -> dict[str, float]:
         """Return numbers about a batch."""
         ...
+
+
+class PairObjective(Protocol):
+    """What an objective on the pairs of a batch offers to methods that build on it, such as generated classes; it has no proxies."""
+
+    @property
+    def similarity(self) -> Similarity:
+        """How images are compared with each other; larger = more alike."""
+        ...
+
+    def terms(self, embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], item: Int[Tensor, " n"]) -> Losses:
+        """Return the loss of any embeddings against themselves; rows of one item are no pair."""
+        ...
+
+    def on_pairs(self, sim: Float[Tensor, "n m"], pairs: Pairs) -> Losses:
+        """Return the loss of any similarities, mining included."""
+        ...
+
+    def parameter_groups(self) -> list[ParamGroup]:
+        """Return what it learns."""
+        ...
+
+    def health(self, batch: Embedded) -> dict[str, float]:
+        """Return numbers about a batch."""
+        ...
+
+
+Host = ProxyObjective | PairObjective
+"""What a method can build on."""
 
 
 def embedding_health(batch: Embedded) -> dict[str, float]:

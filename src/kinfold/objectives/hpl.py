@@ -15,7 +15,7 @@ from kinfold.errors import ConfigError
 from kinfold.objectives.base import Objective, ProxyObjective
 from kinfold.objectives.coarse_level import CoarseLevel
 from kinfold.objectives.proxy import proxy_similarities
-from kinfold.records import Embedded, Losses, ParamGroup, TrainSet
+from kinfold.records import Embedded, Losses, ParamGroup, Similarity, TrainSet
 
 Update = Literal["online", "offline", "fixed"]
 COARSE_WEIGHT = 0.1
@@ -143,6 +143,11 @@ class HierarchicalProxies(Objective):
     ) -> Float[Tensor, ""]:
         """Return the base's loss against any other proxies."""
         return self.base.against(embedding, label, proxies)
+
+    @property
+    def similarity(self) -> Similarity:
+        """The base's."""
+        return self.base.similarity
 
     def class_proxies(self) -> Float[Tensor, "c d"]:
         """Return the base's proxies."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from kinfold.core.pairs import pairs_from_labels, without_same_item
 from kinfold.core.similarity import cosine
 from kinfold.objectives.base import Objective
-from kinfold.records import Embedded, Loss, Losses, Miner, Similarity
+from kinfold.records import Embedded, Loss, Losses, Miner, Pairs, Similarity
 
 
 def pairwise_loss(
@@ -42,10 +42,12 @@ def pairwise_loss(
         0.0
     """
     sim = similarity(embedding, embedding)
-    pairs = without_same_item(pairs_from_labels(label, label), item, item)
-    if miner is not None:
-        pairs = miner(sim.detach(), pairs)
-    return loss(sim, pairs)
+    return mined_loss(loss, sim, without_same_item(pairs_from_labels(label, label), item, item), miner=miner)
+
+
+def mined_loss(loss: Loss, sim: Float[Tensor, "n m"], pairs: Pairs, *, miner: Miner | None = None) -> Float[Tensor, ""]:
+    """Return the loss of the pairs that the miner keeps; it sees the similarities detached."""
+    return loss(sim, pairs if miner is None else miner(sim.detach(), pairs))
 
 
 def active_pairs(
@@ -82,7 +84,7 @@ def active_pairs(
     pairs = without_same_item(pairs_from_labels(label, label), item, item)
     with _generators_kept(loss, miner, device=embedding.device), torch.enable_grad():
         sim = similarity(embedding.detach(), embedding.detach()).detach().requires_grad_()
-        value = loss(sim, pairs if miner is None else miner(sim.detach(), pairs))
+        value = mined_loss(loss, sim, pairs, miner=miner)
         has_graph = value.requires_grad  # a loss may answer a batch without pairs with a constant
         gradient = torch.autograd.grad(value, sim, materialize_grads=True)[0] if has_graph else torch.zeros_like(sim)
     return _share(gradient != 0, pairs.positive), _share(gradient != 0, pairs.negative)
@@ -134,8 +136,16 @@ class Pairwise(Objective):
     def forward(self, batch: Embedded, phase: str = "main") -> Losses:
         """Return one term, `pairs`."""
         del phase  # there is one
-        value = pairwise_loss(self.loss, batch.embedding, batch.label, batch.item, similarity=self.similarity, miner=self.miner)
+        return self.terms(batch.embedding, batch.label, batch.item)
+
+    def terms(self, embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], item: Int[Tensor, " n"]) -> Losses:
+        """Return the loss of any embeddings against themselves."""
+        value = pairwise_loss(self.loss, embedding, label, item, similarity=self.similarity, miner=self.miner)
         return Losses({"pairs": value})
+
+    def on_pairs(self, sim: Float[Tensor, "n m"], pairs: Pairs) -> Losses:
+        """Return the loss of any similarities, mining included."""
+        return Losses({"pairs": mined_loss(self.loss, sim, pairs, miner=self.miner)})
 
     def health(self, batch: Embedded) -> dict[str, float]:
         """Return `active_positive` and `active_negative`, see `active_pairs`."""
