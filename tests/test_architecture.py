@@ -40,6 +40,7 @@ LAYERS = {
     "build": {"data", "models", "config"},
     "build_objective": {"binding", "clusterings", "core", "data", "losses", "objectives", "objective_settings"},
     "fitted_hierarchy": {"clusterings", "core", "evaluation"},
+    "novel_run": {"core", "engine.run", "engine.checkpoint", "learned_groups", "objectives"},
     "learned_groups": {"build", "config", "core", "data", "engine.run", "evaluation", "models"},
     "comparison": {"config", "data", "engine.run", "evaluation"},
     "experiment": {

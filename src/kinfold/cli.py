@@ -8,6 +8,7 @@ import typer
 
 from kinfold.commands.group import CONTEXT, Commands
 from kinfold.commands.hierarchy_app import hierarchy
+from kinfold.commands.novel_app import novel
 from kinfold.commands.options import Device, Json, Size, Split, Table, Workers
 
 EPILOG = "Exit codes: 0 ok, 1 the run failed or a check found an error, 2 usage, configuration or data error, 130 stopped by Ctrl-C (saved)."
@@ -241,6 +242,7 @@ cache = typer.Typer(
 )
 app.add_typer(cache, name="cache")
 app.add_typer(hierarchy, name="hierarchy")
+app.add_typer(novel, name="novel")
 CacheFolder = Annotated[str | None, typer.Option("--folder", help="Default: $KINFOLD_CACHE, else the user's cache folder.")]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinfold.reports.chosen_queries import compared, failures, kinds_of
+from kinfold.reports.chosen_queries import compared, failures, kinds_of, turned
 
 
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 999))
@@ -32,9 +32,18 @@ def test_compared_queries_are_those_whose_neighbours_differ_evenly_spaced():
     assert compared([one, one], 2).place.tolist() == []
 
 
-def test_failures_are_queries_whose_first_neighbour_is_of_a_worse_kind():
-    base = np.array([[2, 0], [1, 0], [2, 2], [0, 0], [1, 2]])
+def test_failures_are_queries_whose_first_neighbour_is_of_another_class():
     last = np.array([[1, 2], [1, 0], [0, 2], [2, 0], [0, 2]])
-    assert failures([base, last], 9).place.tolist() == [0, 2, 4]
-    assert failures([last], 9).place.tolist() == [0, 1, 2, 4]
-    assert failures([np.array([[-1], [0]])], 9).place.tolist() == [1]
+    assert failures(last, 9).place.tolist() == [0, 1, 2, 4]
+    assert failures(np.array([[-1], [0]]), 9).place.tolist() == [1]
+
+
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 999))
+def test_turned_queries_are_failed_by_one_and_answered_at_once_by_the_other(n, k, seed):
+    random = np.random.default_rng(seed)
+    one, other = (random.integers(-1, 3, (n, k)) for _ in range(2))
+    expected = [i for i in range(n) if 2 not in one[i, :4].tolist() and other[i, 0] == 2]
+    found = turned(one, other, 99, names=("base", "l2a_nc"))
+    assert found.place.tolist() == expected
+    assert found.n_candidates == len(expected)
+    assert "for which base finds nothing of the class among the first four and l2a_nc finds it first" in found.rule

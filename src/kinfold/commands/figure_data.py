@@ -68,7 +68,7 @@ def read_compared(
     ]
     for target, other in zip(targets[1:], found[1:], strict=True):
         _check_same_rows(targets[0], found[0], target, other)
-    return Compared(_short_names(targets), tuple(found), _level(found[0], level), _table(targets, table))
+    return Compared(short_names(targets), tuple(found), _level(found[0], level), _table(targets, table))
 
 
 def numbers_of(data: Compared) -> list[dict[str, Any]]:
@@ -138,7 +138,24 @@ def _table(targets: Sequence[str], table: str | None) -> Table | None:
     return next((own_table(config) for config in configs if "data" in config), None)
 
 
-def _short_names(targets: Sequence[str]) -> tuple[str, ...]:
-    """Return the last part of each target, or the whole where two would be alike."""
-    short = tuple(Path(target).stem if Path(target).suffix in SUFFIXES else Path(target).name for target in targets)
-    return short if len(set(short)) == len(short) else tuple(targets)
+def short_names(targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the last part of each target or, where two would be alike, the parts in which they differ.
+
+    Example:
+        >>> short_names(["runs/base", "runs/hpl"]), short_names(["runs/cub/base/seed-0", "runs/cub/hpl/seed-0"])
+        (('base', 'hpl'), ('base', 'hpl'))
+    """
+    parts = [(*Path(target).parts[:-1], _stem(target)) for target in targets]
+    short = tuple(each[-1] for each in parts)
+    if len(set(short)) == len(short):
+        return short
+    if len({len(each) for each in parts}) == 1:
+        differing = [place for place in range(len(parts[0])) if len({each[place] for each in parts}) > 1]
+        apart = tuple("/".join(each[place] for place in differing) for each in parts)
+        if len(set(apart)) == len(apart):
+            return apart
+    return tuple(targets)
+
+
+def _stem(target: str) -> str:
+    return Path(target).stem if Path(target).suffix in SUFFIXES else Path(target).name

@@ -16,7 +16,7 @@ from kinfold.embeddings import EmbeddingTable
 from kinfold.errors import ConfigError, DataError
 from kinfold.evaluation.exclusion import SameItem
 from kinfold.evaluation.neighbours import nearest
-from kinfold.reports.chosen_queries import KIN, SAME, Chosen, compared, failures, kinds_of
+from kinfold.reports.chosen_queries import KIN, SAME, Chosen, compared, failures, kinds_of, turned
 from kinfold.reports.figures import Shown, draw_neighbours
 
 N_NEIGHBOURS = 8
@@ -88,9 +88,15 @@ def draw_chosen(data: Compared, searched: Searched, chosen: Chosen, file: Path, 
     draw_neighbours(rows, file, title=title, row_names=names if several else (), legend=legend, caption=caption)
 
 
-def failed(data: Compared, searched: Searched, n: int) -> Chosen:
-    """Return queries where the last model is worse than the first, or, of a single model, wrong."""
-    return failures(searched.kinds, n, names=data.names)
+def failed(data: Compared, searched: Searched, n: int) -> dict[str, tuple[str, Chosen]]:
+    """Return titles and queries of what goes wrong: for one model; between two, both ways round."""
+    kinds, first, last = searched.kinds, data.names[0], data.names[-1]
+    if len(kinds) == 1:
+        return {"failures": ("Where the nearest is wrong", failures(kinds[0], n))}
+    return {
+        "wins": (f"Where {first} fails and {last} succeeds", turned(kinds[0], kinds[-1], n, names=(first, last))),
+        "losses": (f"Where {last} fails and {first} succeeds", turned(kinds[-1], kinds[0], n, names=(last, first))),
+    }
 
 
 def _neighbours(embeddings: EmbeddingTable, query: np.ndarray, gallery: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

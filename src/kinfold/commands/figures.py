@@ -114,18 +114,10 @@ def _detail(line: dict[str, Any], level: str | None) -> str:
 
 
 def _draw_neighbours(data: Compared, options: FigureOptions) -> tuple[list[Path], dict[str, int] | None, list[str]]:
-    """Draw the two pictures; return their files, how often the models differ, and the rules that chose the queries."""
+    """Draw the pictures; return their files, how often the models differ, and the rules that chose the queries."""
     searched = search(data)
-    pictures = {
-        "neighbours": (
-            "Queries and what is found for them",
-            chosen_queries(data, searched, options.query_names, options.n_queries),
-        ),
-        "failures": (
-            f"Where {data.names[-1]} does worse than {data.names[0]}" if len(data.names) > 1 else "Where the nearest is wrong",
-            failed(data, searched, options.n_queries),
-        ),
-    }
+    chosen = chosen_queries(data, searched, options.query_names, options.n_queries)
+    pictures = {"neighbours": ("Queries and what is found for them", chosen), **failed(data, searched, options.n_queries)}
     files, rules = list[Path](), list[str]()
     for kind, (title, chosen) in pictures.items():
         file = options.out / f"{kind}_{options.split}.png"

@@ -1,12 +1,12 @@
 """Divergences between generated and real embeddings: what keeps a generator within the space that real classes fill."""
 
 from collections.abc import Callable
-from typing import cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.core.reduce import at_least_float32, normalise
 from kinfold.core.similarity import negative_squared_euclidean
 
@@ -110,17 +110,6 @@ def classwise_kl(
     return gaussian_kl(x_mean[:, None], x_variance[:, None] + eps, y_mean, y_variance + eps).mean()
 
 
-def class_codes(label: Int[Tensor, " n"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " c"]]:
-    """Return the place of each label among the sorted distinct ones, and how often each of these occurs.
-
-    Example:
-        >>> class_codes(torch.tensor([7, 3, 7]))
-        (tensor([1, 0, 1]), tensor([1, 2]))
-    """
-    _, code, count = cast(tuple[Tensor, Tensor, Tensor], torch.unique(label, return_inverse=True, return_counts=True))  # pyright: ignore[reportUnknownMemberType]
-    return code, count
-
-
 def class_statistics(
     x: Float[Tensor, "n d"], label: Int[Tensor, " n"], *, least: int = 2
 ) -> tuple[Float[Tensor, "c d"], Float[Tensor, "c d"]]:
@@ -131,7 +120,7 @@ def class_statistics(
         >>> mean.tolist(), variance.tolist()
         ([[1.0]], [[1.0]])
     """
-    code, count = class_codes(label)
+    _, code, count = distinct(label)
     n = count.to(x.dtype)[:, None]
     mean = x.new_zeros(len(count), x.shape[1]).index_add(0, code, x) / n
     variance = x.new_zeros(len(count), x.shape[1]).index_add(0, code, (x - mean[code]).square()) / n

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from kinfold.core.divergence import class_codes
+from kinfold.core.distinct import distinct
 from kinfold.core.interpolation import interpolate
 from kinfold.records import Pairs, Similarity
 
@@ -115,7 +115,7 @@ def expanded_similarities(  # noqa: PLR0913 (each is a choice of the method)
     rows = torch.arange(len(label), device=label.device)
     owner = torch.cat([rows, points.row])
     sim = similarity(every, every)
-    code = class_codes(label)[0] if per == "class" else rows
+    code = distinct(label)[1] if per == "class" else rows
     hardest = _largest_of_blocks(sim, code[owner])
     return torch.where(pairs.negative, hardest[code][:, code], sim[: len(label), : len(label)])
 

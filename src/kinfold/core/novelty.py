@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from kinfold.core.divergence import class_codes, class_statistics
+from kinfold.core.distinct import distinct
+from kinfold.core.divergence import class_statistics
 from kinfold.core.pairs import pairs_from_labels
 from kinfold.core.reduce import normalise
 from kinfold.core.similarity import cosine
@@ -62,7 +63,7 @@ def own_similarity(
     """
     own = pairs_from_labels(label, torch.arange(len(proxies), device=label.device)).positive
     sim = similarity(generated.detach(), proxies.detach())[own]
-    code, count = class_codes(label)
+    _, code, count = distinct(label)
     mean = sim.new_zeros(len(count)).index_add(0, code, sim) / count
     minimum = sim.new_full((len(count),), torch.inf).scatter_reduce(0, code, sim, "amin")
     return OwnSimilarity(float(mean.mean()), float(minimum.mean()))
@@ -99,6 +100,6 @@ def within_variance(x: Float[Tensor, "n d"], label: Int[Tensor, " n"]) -> Float[
         tensor([1.])
     """
     _, variance = class_statistics(normalise(x.detach()), label)
-    count = class_codes(label)[1]
+    count = distinct(label)[2]
     n = count[count >= 2]
     return variance.sum(dim=1) * n / (n - 1)

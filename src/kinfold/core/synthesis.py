@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from kinfold.core.divergence import class_codes
+from kinfold.core.distinct import distinct
 from kinfold.core.interpolation import interpolate
 
 
@@ -49,7 +49,7 @@ def partners(label: Int[Tensor, " n"], *, shift: int = 0) -> tuple[Int[Tensor, "
         (tensor([2, 3, 0, 1]), tensor([True, True, True, True]))
     """
     n = len(label)
-    code, count = class_codes(label)
+    _, code, count = distinct(label)
     first = torch.full((len(count),), n, device=label.device).scatter_reduce(
         0, code, torch.arange(n, device=label.device), "amin"
     )
@@ -119,7 +119,7 @@ def mixed_classes(embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], *, 
         >>> mixed_classes(torch.eye(4), torch.tensor([0, 0, 1, 1]), share=0.5, n=4).code
         tensor([0, 0, 1, 1])
     """
-    code, every = class_codes(label)[0], torch.arange(len(label), device=label.device)
+    code, every = distinct(label)[1], torch.arange(len(label), device=label.device)
     members = [every[code == number] for number in torch.argsort(_first_rows(label))]
     rows, others, codes, left = [label[:0]], [label[:0]], [label[:0]], n
     for number in range(len(members) * (len(members) - 1)):
@@ -137,7 +137,7 @@ def mixed_classes(embedding: Float[Tensor, "n d"], label: Int[Tensor, " n"], *, 
 
 def _first_rows(label: Int[Tensor, " n"]) -> Int[Tensor, " c"]:
     """Return the row in which each class comes first, classes in the order of their numbers."""
-    code, count = class_codes(label)
+    _, code, count = distinct(label)
     n = len(label)
     first = torch.full((len(count),), n, device=label.device)
     return first.scatter_reduce(0, code, torch.arange(n, device=label.device), "amin")

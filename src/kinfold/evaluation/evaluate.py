@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.core.similarity import cosine
 from kinfold.errors import ConfigError, ShapeError, did_you_mean
 from kinfold.evaluation.cluster_metrics import cluster_codes
@@ -21,7 +22,7 @@ from kinfold.evaluation.precision import exact_products
 from kinfold.evaluation.scores import Scores
 from kinfold.evaluation.search import search_of
 from kinfold.evaluation.spaces import function_of
-from kinfold.evaluation.typed import distinct, integers
+from kinfold.evaluation.typed import integers
 from kinfold.records import Similarity
 
 EMPTY = ("skip", "neg", "pos", "error")

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.errors import ConfigError, DataError, did_you_mean
-from kinfold.evaluation.typed import array_of, distinct
+from kinfold.evaluation.typed import array_of
 
 RESAMPLES = 2000
 DRAWS_AT_ONCE = 4_000_000

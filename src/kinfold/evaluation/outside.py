@@ -7,12 +7,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.errors import ConfigError, DataError, ShapeError
 from kinfold.evaluation.cutoffs import cutoff
 from kinfold.evaluation.evaluate import score
 from kinfold.evaluation.intervals import Interval, bootstrap_interval
 from kinfold.evaluation.labels import Label, codes_of
-from kinfold.evaluation.typed import distinct, integers
+from kinfold.evaluation.typed import integers
 from kinfold.records import Similarity
 
 

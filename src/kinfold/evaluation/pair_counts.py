@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.errors import DataError
 from kinfold.evaluation.count_between import CountBetween
 from kinfold.evaluation.pair_tiles import LabelledPairs
 from kinfold.evaluation.precision import exact_products
 from kinfold.evaluation.rates import Rates
-from kinfold.evaluation.typed import distinct
 
 BYTES_A_WAITING_PAIR = 64
 

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.errors import ConfigError, ShapeError
 from kinfold.evaluation.exclusion import SameItem
 from kinfold.evaluation.inputs import embedding_of
@@ -15,7 +16,7 @@ from kinfold.evaluation.memory import bytes_of
 from kinfold.evaluation.pair_space import pair_space
 from kinfold.evaluation.spaces import function_of
 from kinfold.evaluation.tiles import Grid, Sides, grid_of
-from kinfold.evaluation.typed import distinct, integers
+from kinfold.evaluation.typed import integers
 from kinfold.records import Similarity
 
 

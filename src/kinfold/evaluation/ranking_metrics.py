@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.evaluation.rank_record import Ranks
-from kinfold.evaluation.typed import distinct
 
 
 def recall_at_k(ranks: Ranks, k: int) -> Float[Tensor, " n"]:

@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kinfold.core.distinct import distinct
 from kinfold.errors import ConfigError, DataError, did_you_mean
 from kinfold.evaluation.intervals import Interval, bootstrap_interval
 from kinfold.evaluation.labels import Label
-from kinfold.evaluation.typed import distinct, integers
+from kinfold.evaluation.typed import integers
 
 
 @dataclass(frozen=True, eq=False)

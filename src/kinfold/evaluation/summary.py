@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from kinfold.core.distinct import distinct
 from kinfold.evaluation.scores import Scores
-from kinfold.evaluation.typed import distinct
 
 Headline = tuple[str, dict[str, tuple[float, float]]]
 

@@ -25,12 +25,6 @@ def array_of(x: Tensor) -> npt.NDArray[Any]:
     return cast("Callable[[], npt.NDArray[Any]]", x.numpy)()
 
 
-def distinct(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the distinct values, the place of each in them, and how often each occurs."""
-    unique = cast("Callable[..., tuple[Tensor, Tensor, Tensor]]", torch.unique)  # pyright: ignore[reportUnknownMemberType]
-    return unique(x, return_inverse=True, return_counts=True)
-
-
 def sklearn_function(module: str, name: str) -> Callable[..., Any]:
     """Return a function or class of scikit-learn, which is imported only here: it is heavy, and wanted only on request."""
     return getattr(importlib.import_module(f"sklearn.{module}"), name)

@@ -63,19 +63,32 @@ def compared(index: Sequence[np.ndarray], n: int, *, names: Sequence[str] = MODE
     return _evenly(np.flatnonzero(differs), n, rule)
 
 
-def failures(kinds: Sequence[np.ndarray], n: int, *, names: Sequence[str] = MODELS) -> Chosen:
-    """Choose queries where the last model fails: its nearest is of a worse kind than the first model's (class, super-category, none).
+def failures(kinds: np.ndarray, n: int) -> Chosen:
+    """Choose queries that a model fails: its nearest is not of their class.
 
     Args:
-        kinds: (n_queries, k) for each model; of a single one, candidates are the queries whose nearest is not of their class.
+        kinds: (n_queries, k), see `kinds_of`.
         n: how many, evenly spaced among the candidates.
-        names: of the models, for the rule.
     """
-    if len(kinds) == 1:
-        wrong = (kinds[0][:, 0] != SAME) & (kinds[0][:, 0] != NONE)
-        return _evenly(np.flatnonzero(wrong), n, "evenly spaced over the queries whose first neighbour is of another class")
-    rule = f"evenly spaced over the queries whose first neighbour is of a worse kind with {names[-1]} than with {names[0]}"
-    return _evenly(np.flatnonzero(kinds[-1][:, 0] < kinds[0][:, 0]), n, rule)
+    wrong = (kinds[:, 0] != SAME) & (kinds[:, 0] != NONE)
+    return _evenly(np.flatnonzero(wrong), n, "evenly spaced over the queries whose first neighbour is of another class")
+
+
+def turned(failing: np.ndarray, winning: np.ndarray, n: int, *, names: Sequence[str] = MODELS) -> Chosen:
+    """Choose queries that one model fails altogether and another answers at once.
+
+    `failing` has no image of the class among its first four (Recall@4 is 0), `winning` has one first (Recall@1 is 1). Asked both ways
+    round, the two pictures, and the numbers of their candidates, say which way training has turned more.
+
+    Args:
+        failing: (n_queries, k) kinds of the model that fails.
+        winning: the same of the model that succeeds.
+        n: how many, evenly spaced among the candidates; fewer where there are not so many.
+        names: of the two, for the rule.
+    """
+    missed = (failing[:, :4] != SAME).all(axis=1)
+    rule = f"evenly spaced over the queries for which {names[0]} finds nothing of the class among the first four and {names[1]} finds it first"
+    return _evenly(np.flatnonzero(missed & (winning[:, 0] == SAME)), n, rule)
 
 
 def _evenly(candidates: np.ndarray, n: int, rule: str) -> Chosen:
