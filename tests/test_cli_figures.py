@@ -79,7 +79,6 @@ def test_two_runs_are_drawn_side_by_side_with_the_numbers_of_the_library(place):
         for kind, n in re.findall(r"^(wins|losses): .*? first four and \w+ finds it first \((\d+) of 24\)$", result.stderr, re.M)
     }
     assert list(n_turned) == ["wins", "losses"]
-    assert n_turned["wins"] > 0  # the second model is the better one
     assert found["files"][2:] == [f"new/figures/{kind}_test.png" for kind, n in n_turned.items() if n]
     for file in found["files"]:
         with Image.open(file) as image:

@@ -24,7 +24,8 @@ def fired(found: Vitals) -> set[str]:
     return {code for code, rule in RULES.items() if rule(found) is not None}
 
 
-BAD_ROWS = {"collapse": POINT, "negatives_closer": TURNED, "few_active_pairs": FEW}
+NARROW = {"generated_variance": 0.03}
+BAD_ROWS = {"collapse": POINT, "negatives_closer": TURNED, "few_active_pairs": FEW, "generator_collapse": NARROW}
 
 
 def test_a_healthy_run_gives_no_warning():
@@ -152,6 +153,7 @@ def test_proxies_neither_stand_still_nor_spin(drifts, step, code):
         ("proxies_never_hit", Vitals(n_proxies=4, never_hit=[3], n_epochs=2), "1 of 4 classes", "images_per_class"),
         ("proxies_still", Vitals(drifts=[2e-5], step=80), "2.0e-05 rad", "requires_grad"),
         ("proxies_spin", Vitals(drifts=[1.5, 1.4, 1.5], step=80), "1.50 rad an epoch", "learning rate"),
+        ("generator_collapse", vitals(*[NARROW] * 6), "is 0.030 of that within real classes", "objective.divergence = 'mmd'"),
     ],
 )
 def test_a_message_says_cause_and_advice(code, found, cause, advice):
@@ -159,3 +161,8 @@ def test_a_message_says_cause_and_advice(code, found, cause, advice):
     assert cause in message
     assert advice in message
     assert message.endswith(".")
+
+
+def test_a_generator_that_widens_or_is_wide_enough_has_not_collapsed():
+    assert fired(vitals(*[{"generated_variance": 0.02 * number} for number in range(6)])) == set()
+    assert fired(vitals(*[{"generated_variance": 0.11}] * 6)) == set()

@@ -14,6 +14,7 @@ from kinfold.checks.frozen import frozen_findings
 from kinfold.checks.gradients import gradient_findings
 from kinfold.checks.groups import group_findings
 from kinfold.checks.memory import StepMemory, measured_memory
+from kinfold.checks.novel_stages import novel_stage_findings
 from kinfold.checks.precision import FULL, parity, precision_findings
 from kinfold.checks.rehearsal import Rehearsal, rehearse
 from kinfold.checks.sampling import sampling_findings
@@ -88,6 +89,7 @@ def _findings(table: Table, embedder: Embedder, objective: Objective, recipe: Re
         return [*found, stopped(error, "batches"), _left_out()]
     found += sampling_findings(recipe, train, objective, batches.sampler)
     found += coarse_level_findings(objective, recipe, n_batches=len(batches))
+    found += novel_stage_findings(objective, embedder, recipe)
     if not recipe.train.epochs:
         return found
     if any(finding.severity == "error" for finding in found):

@@ -63,3 +63,36 @@ def novel_align(  # noqa: PLR0913, PLR0917 (a command's options are its paramete
     from kinfold.commands.novel_align import align_novel_command
 
     align_novel_command(run, unseen=unseen, vectors=vectors, seed=seed, workers=workers, device=device, as_json=as_json)
+
+
+@novel.command("cost")
+def novel_cost(
+    config: Annotated[Path, typer.Argument(help="A configuration with any objective.", metavar="CONFIG.toml")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="Settings put over the file's.", metavar="[KEY=VALUE]...")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Steps of each that are timed, in turn.")] = 9,
+    as_json: Json = False,
+) -> None:
+    """Measure what Proxy Synthesis and generated classes cost beside the loss alone: time, numbers that train, memory."""
+    from kinfold.commands.novel_cost import cost_novel_command
+
+    cost_novel_command(config, overrides or [], rounds=rounds, as_json=as_json)
+
+
+@novel.command("ratios")
+def novel_ratios(  # noqa: PLR0913, PLR0917 (a command's options are its parameters)
+    config: Annotated[Path, typer.Argument(help="A configuration with objective.name = 'l2a_nc'.", metavar="CONFIG.toml")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="Settings put over the file's.", metavar="[KEY=VALUE]...")] = None,
+    ratios: Annotated[
+        str, typer.Option(help="Novel classes for each real one; 0, the base, is always among them.")
+    ] = "0.5,1,2,4",
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 3,
+    metric: Annotated[str, typer.Option(help="What the picture shows.")] = "map_at_r",
+    processes: Annotated[int, typer.Option(min=1, help="Processes that run cells, one thread each.")] = 1,
+    picture: Annotated[Path | None, typer.Option(help="Draw the curve: .png, .svg or .pdf.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train with several numbers of novel classes, each several times, and compare with none."""
+    from kinfold.commands.novel_ratios import RatioOptions, ratios_novel_command
+
+    options = RatioOptions(ratios=ratios, seeds=seeds, metric=metric, processes=processes, picture=picture)
+    ratios_novel_command(config, overrides or [], options, as_json=as_json)

@@ -158,6 +158,18 @@ def proxies_spin(vitals: Vitals) -> str | None:
     )
 
 
+def generator_collapse(vitals: Vitals) -> str | None:
+    """The vectors of a generated class are one point: the metric loss alone lets a generator forget its noise."""
+    rows = vitals.rows
+    if not _lasts(rows, lambda row: row.get("generated_variance", math.inf) < 0.1) or _rises(rows, "generated_variance", 0.005):
+        return None
+    return (
+        f"generated classes have collapsed to points: the variance within them is {rows[-1]['generated_variance']:.3f} of that within real "
+        f"classes, and has been under a tenth for {_span(rows)} updates. Take objective.divergence = 'mmd' or 'sliced_wasserstein', raise "
+        "objective.divergence_weight, or give the generator more pretraining (objective.pretraining_epochs)."
+    )
+
+
 Rule = Callable[[Vitals], str | None]
 
 RULES: dict[str, Rule] = {
@@ -168,6 +180,7 @@ RULES: dict[str, Rule] = {
     "proxies_never_hit": proxies_never_hit,
     "proxies_still": proxies_still,
     "proxies_spin": proxies_spin,
+    "generator_collapse": generator_collapse,
 }
 
 

@@ -17,7 +17,7 @@ from kinfold.records import Embedded, ParamGroup, TrainSet
 PREFIX = "health/"
 _JUDGED = (
     *("effective_rank", "positive_similarity", "negative_similarity", "similarity_gap"),
-    *("active_positive", "active_negative"),
+    *("active_positive", "active_negative", "generated_variance"),
 )
 
 

@@ -102,21 +102,32 @@ def read_grid(file: str | Path, overrides: Iterable[str] = (), *, levels: Sequen
     values = read_toml(file, "a grid, see docs/grids.md")
     for override in overrides:
         put_override(values.setdefault("base", {}), override)
+    return grid_of(values, name=file.stem, levels=levels)
+
+
+def grid_of(values: Mapping[str, Any], *, name: str, levels: Sequence[str] = ()) -> Grid:
+    """Return the grid that a file of these values describes; see `read_grid`.
+
+    Args:
+        values: as `GridFile` takes them.
+        name: of the grid, and of its folder below `runs/` where the values name none.
+        levels: to measure besides the file's.
+    """
     found = GridFile(**values)
     for kind, names in (("dataset", found.datasets), ("variant", found.variants)):
-        for name in names:
-            _check_name(kind, name)
+        for each in names:
+            _check_name(kind, each)
     seeds = _seeds(found.seeds, "`seeds`")
     return Grid(
-        name=file.stem,
-        folder=Path(found.folder or Path("runs") / file.stem),
+        name=name,
+        folder=Path(found.folder or Path("runs") / name),
         metrics=found.metrics,
         levels=tuple(dict.fromkeys((*levels, *found.levels))),
         select_seeds=found.select_seeds,
         keep_models=found.keep_models,
         base=_without_words_for_none(found.base),
-        datasets={name: _without_words_for_none(overlay) for name, overlay in (found.datasets or {"": {}}).items()},
-        variants=[Variant(BASE, {}, seeds), *(_variant(name, values, seeds) for name, values in found.variants.items())],
+        datasets={each: _without_words_for_none(overlay) for each, overlay in (found.datasets or {"": {}}).items()},
+        variants=[Variant(BASE, {}, seeds), *(_variant(each, overlay, seeds) for each, overlay in found.variants.items())],
     )
 
 
