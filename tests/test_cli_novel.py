@@ -15,7 +15,7 @@ from kinfold.core.reduce import normalise
 from kinfold.core.similarity import cosine
 from kinfold.engine.checkpoint import load_checkpoint
 from kinfold.engine.run import Run
-from kinfold.novel_run import novel_run
+from kinfold.novel_run import generated_classes
 
 FAST = ["model.trunk=convnet", "model.dim=16", "data.size=24", "batches.batch_size=12", "train.log_every=1", "train.epochs=3"]
 NC = ["objective.name=l2a_nc", "objective.pretraining_epochs=1", "objective.hidden_dim=8"]
@@ -48,7 +48,7 @@ def runs(tmp_path_factory, tiny_photos) -> Path:
 
 
 def test_a_run_is_read_back_as_it_was_trained(runs):
-    found = novel_run(runs / "nc")
+    found = generated_classes(runs / "nc")
     assert (found.n_generated, len(found.classes), found.existing) == (12, 6, False)
     assert found.novel_proxies.shape == (12, 16)
     assert found.real_proxies.shape == (6, 16)
@@ -60,9 +60,9 @@ def test_a_run_is_read_back_as_it_was_trained(runs):
     assert label.tolist() == [3] * 4 + [5] * 4
     assert torch.equal(one, found.vectors(torch.tensor([3, 5]), 4)[0])
     torch.testing.assert_close(one.norm(dim=1), torch.ones(8))
-    existing = novel_run(runs / "ec")
+    existing = generated_classes(runs / "ec")
     assert (existing.n_generated, existing.novel_proxies, existing.existing) == (6, None, True)
-    pairs = novel_run(runs / "pairs")
+    pairs = generated_classes(runs / "pairs")
     assert (pairs.n_generated, pairs.novel_proxies, pairs.real_proxies) == (12, None, None)
 
 
@@ -76,7 +76,7 @@ class TestShow:
         assert found["nc"]["novel_own_similarity"] == last
         assert found["ps"]["generated_variance"] is None
         assert found["pairs"]["novel_own_similarity"] is None
-        nc = novel_run(runs / "nc")
+        nc = generated_classes(runs / "nc")
         near = cosine(nc.novel_proxies, nc.real_proxies).argmax(dim=1).tolist()
         assert sum(found["nc"]["nearest_real"].values()) == 12
         assert found["nc"]["nearest_real"] == {
@@ -114,7 +114,7 @@ class TestMap:
     def test_shares_are_those_of_a_search_by_hand(self, runs):
         from kinfold.commands.novel_map import _neighbours
 
-        found = novel_run(runs / "nc")
+        found = generated_classes(runs / "nc")
         made, code = found.vectors(torch.arange(12), 3)
         training = torch.randn(20, 16, generator=torch.Generator().manual_seed(0))
         every = torch.cat([made, normalise(training)])
@@ -148,7 +148,7 @@ def test_cost_compares_all_on_one_host(runs):
     assert result.exit_code == 0, result.stderr
     rows = json.loads(result.stdout)["rows"]
     assert list(rows) == ["base", "+ Proxy Synthesis", "+ L2A-NC, pretraining", "+ L2A-NC, joint"]
-    own = novel_run(runs / "nc")
+    own = generated_classes(runs / "nc")
     added = sum(p.numel() for p in own.network.parameters()) + own.novel_proxies.numel()
     assert [row["added"] for row in rows.values()] == [0, 0, added, added]
     assert rows["+ L2A-NC, joint"]["parameters"] == rows["base"]["parameters"] + added

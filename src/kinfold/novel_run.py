@@ -21,7 +21,7 @@ NETWORK = "generator.network."
 
 
 @dataclass(frozen=True, eq=False)
-class NovelRun:
+class GeneratedClasses:
     """What a run with `NovelClasses` learned beside its model.
 
     Attributes:
@@ -53,7 +53,7 @@ class NovelRun:
         return self.network(torch.from_numpy(noise), label), label
 
 
-def novel_run(run: Run | str | Path) -> NovelRun:
+def generated_classes(run: Run | str | Path) -> GeneratedClasses:
     """Read what a run generates, as its saved model knew it: the best epoch's where classes were held out, else the last one's.
 
     Args:
@@ -77,7 +77,7 @@ def novel_run(run: Run | str | Path) -> NovelRun:
     n_classes = settings.get("n_classes")
     names = () if n_classes is None else class_names(run, n_classes)
     real = next((tensor for name, tensor in state.items() if re.fullmatch(r"(base\.)+proxies", name)), None)
-    return NovelRun(run, _network(state), state.get("novel_proxies"), real, names, bool(settings.get("existing")))
+    return GeneratedClasses(run, _network(state), state.get("novel_proxies"), real, names, bool(settings.get("existing")))
 
 
 def _network(state: Mapping[str, Tensor]) -> ConditionalGenerator:

@@ -8,7 +8,7 @@ from kinfold.commands.output import print_json, print_table
 from kinfold.core.distinct import distinct
 from kinfold.data.levels import dense_codes
 from kinfold.evaluation.alignment import Alignment, Side, alignment, side_of
-from kinfold.novel_run import NovelRun, novel_run
+from kinfold.novel_run import GeneratedClasses, generated_classes
 
 LEAST, MOST = 10, 50
 """Vectors of each class where nothing else is said: the smallest class's, within these."""
@@ -18,7 +18,7 @@ def align_novel_command(  # noqa: PLR0913 (as many options as the command has)
     run: str, *, unseen: str, vectors: int | None, seed: int, workers: int, device: str | None, as_json: bool
 ) -> None:
     """Print how near generated and training classes lie to each other and to unseen ones."""
-    found = novel_run(run)
+    found = generated_classes(run)
     real = {split: _labelled(run, split, workers, device) for split in ("train", unseen)}
     n = vectors or _smallest(real)
     training, other = (side_of(*columns, n_vectors=n, seed=seed) for columns in real.values())
@@ -58,7 +58,7 @@ def _smallest(real: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> int:
     return min(MOST, max(LEAST, min(int(distinct(label)[2].min()) for _, label in real.values())))
 
 
-def _generated(found: NovelRun, n: int, seed: int) -> Side:
+def _generated(found: GeneratedClasses, n: int, seed: int) -> Side:
     made, code = found.vectors(torch.arange(found.n_generated), n, seed=seed)
     return side_of(made, code, n_vectors=n, seed=seed)
 

@@ -12,7 +12,7 @@ from kinfold.core.reduce import normalise
 from kinfold.errors import DataError
 from kinfold.evaluation.exclusion import SameItem
 from kinfold.evaluation.neighbours import nearest
-from kinfold.novel_run import NovelRun, novel_run
+from kinfold.novel_run import GeneratedClasses, generated_classes
 from kinfold.reports.embedding_map import Panel, draw_maps
 from kinfold.reports.projection import perplexity_for, project
 
@@ -36,7 +36,7 @@ class MapOptions:
 
 def map_novel_command(run: str, options: MapOptions, *, as_json: bool) -> None:
     """Draw both maps, print whose neighbours generated vectors are, and the files written."""
-    found = novel_run(run)
+    found = generated_classes(run)
     training = _some(run, "train", options)
     try:
         unseen = _some(run, "test", options)
@@ -79,7 +79,12 @@ def _neighbours(made: torch.Tensor, code: torch.Tensor, training: torch.Tensor) 
 
 
 def _joint(
-    found: NovelRun, made: torch.Tensor, training: np.ndarray, unseen: np.ndarray, options: MapOptions, shares: dict[str, float]
+    found: GeneratedClasses,
+    made: torch.Tensor,
+    training: np.ndarray,
+    unseen: np.ndarray,
+    options: MapOptions,
+    shares: dict[str, float],
 ) -> Path:
     rows = np.concatenate([made.numpy(), training, unseen])
     say(f"laying out {len(rows):,} vectors")
@@ -96,7 +101,7 @@ def _joint(
     return file
 
 
-def _alone(found: NovelRun, chosen: torch.Tensor, options: MapOptions) -> Path:
+def _alone(found: GeneratedClasses, chosen: torch.Tensor, options: MapOptions) -> Path:
     """Draw generated vectors alone, in the colours of their classes: twelve that are spread evenly over the numbers."""
     places = np.unique(np.linspace(0, len(chosen) - 1, N_COLOURED).round().astype(int))
     made, code = found.vectors(chosen[torch.from_numpy(places)], 4 * options.per_class, seed=options.seed)

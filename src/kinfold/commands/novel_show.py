@@ -11,7 +11,7 @@ from kinfold.core.novelty import real_similarity
 from kinfold.core.similarity import cosine
 from kinfold.engine.run import Run
 from kinfold.errors import ConfigError, DataError
-from kinfold.novel_run import NovelRun, novel_run
+from kinfold.novel_run import GeneratedClasses, generated_classes
 from kinfold.reports.training_curves import Curve, draw_curves
 
 NUMBERS = {
@@ -79,7 +79,7 @@ def _last(rows: Sequence[dict[str, Any]], number: str) -> float | None:
 def _nearest(name: str) -> dict[str, int]:
     """Return how many generated classes have each real class as their nearest, the most frequent first; empty without proxies."""
     try:
-        found: NovelRun = novel_run(name)
+        found: GeneratedClasses = generated_classes(name)
     except DataError:  # Proxy Synthesis keeps no classes
         return {}
     if found.novel_proxies is None or found.real_proxies is None or not found.classes:
