@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kinfold.build_objective import build_objective
 from kinfold.config import Config, read_config
 from kinfold.grid.file import read_grid
 from kinfold.grid.plan import cells_of
@@ -100,6 +101,18 @@ def test_experiment_files_are_configurations_with_command_time_and_result(file):
     read_config(file, ["data.root=."])
     header = header_of(file)
     for word in ("run:", "time:", "result:", "untrained:"):
+        assert word in header, f"the header of {file.name} says nothing of `{word}`"
+
+
+RECIPES = [file for file in sorted((ROOT / "experiments").glob("*/*.toml")) if not is_grid(file) and file.name != "page.toml"]
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.name)
+def test_recipes_are_configurations_whose_objective_can_be_made(file):
+    config = read_config(file)
+    assert build_objective(config.objective, n_classes=100, dim=8, epochs=config.train.epochs).describe()
+    header = header_of(file)
+    for word in ("run:", "time:", "result:"):
         assert word in header, f"the header of {file.name} says nothing of `{word}`"
 
 
