@@ -14,6 +14,7 @@ import kinfold
 from kinfold.engine.watch import NoWatch
 from kinfold.losses import multi_similarity, proxy_anchor
 from kinfold.objectives.base import Objective
+from tests.killing import KillAt, Killed
 
 SMALL = {
     "batches": {"batch_size": 12, "images_per_class": 3, "crop_scale": (0.9, 1.0)},
@@ -210,21 +211,13 @@ def test_two_runs_of_one_seed_are_equal_and_another_seed_differs(table, tmp_path
 
 
 def test_a_killed_run_ends_with_the_same_model_and_numbers(table, tmp_path):
-    class Killed(Exception):
-        pass
-
-    class KillAt(NoWatch):
-        def tick(self, tick):
-            if tick.progress.step == 6:
-                raise Killed
-
     each_step = recipe(
         train={"epochs": 3, "log_every": 1, "checkpoint_steps": 2}, batches={**SMALL["batches"], "color_jitter": 0.3}
     )
     held = kinfold.hold_out_classes(table, every=3)
     whole = kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "whole", recipe=each_step)
     with pytest.raises(Killed):
-        kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "killed", recipe=each_step, watch=KillAt())
+        kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "killed", recipe=each_step, watch=KillAt(6))
     resumed = kinfold.fit(held, embedder(), proxies(held), run=tmp_path / "killed", recipe=each_step)
     assert resumed.embedder.fingerprint() == whole.embedder.fingerprint()
     assert resumed.progress.evaluations == whole.progress.evaluations

@@ -21,6 +21,7 @@ from kinfold.objectives import Pairwise, Proxies
 from kinfold.objectives.base import Objective
 from kinfold.records import Batch, Embedded
 from tests.engine.conftest import N_BATCHES, N_CLASSES, FormulaBatches, NoTrainSet, settings
+from tests.killing import Killed
 
 SPEED = {"images_per_second", "wait_share", "time"}
 OF_EMBEDDINGS = {
@@ -30,10 +31,6 @@ OF_EMBEDDINGS = {
 OF_PAIRS = {"health/active_positive", "health/active_negative"}
 OF_PROXIES = {"health/own_proxy_similarity", "health/other_proxy_similarity"}
 OF_EPOCHS = {"health/proxies_never_hit", "health/proxy_drift"}
-
-
-class Killed(Exception):
-    """Stands for SIGKILL."""
 
 
 class Hears(NoWatch):

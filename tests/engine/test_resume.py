@@ -23,24 +23,12 @@ from kinfold.objectives import Proxies
 from kinfold.objectives.base import Objective
 from kinfold.records import ParamGroup
 from tests.engine.conftest import N_BATCHES, N_CLASSES, settings
+from tests.killing import KillAt, Killed
 
 SPEED = {"images_per_second", "wait_share", "time"}
 
 
 STEPS_AFTER_TWO_EPOCHS = sum(range(1, 2 * N_BATCHES + 1))
-
-
-class Killed(Exception):
-    """Stands for SIGKILL: nothing is saved any more."""
-
-
-class KillAt(NoWatch):
-    def __init__(self, step):
-        self.step = step
-
-    def tick(self, tick):
-        if tick.progress.step == self.step:
-            raise Killed
 
 
 class Remembering(Objective):

@@ -11,12 +11,12 @@ import kinfold
 from kinfold.core.clustering import kmeans
 from kinfold.core.hierarchy import hierarchy_from_groups
 from kinfold.core.random_groups import random_hierarchy
-from kinfold.engine.watch import NoWatch
 from kinfold.errors import ConfigError
 from kinfold.losses import LOSSES, normalized_softmax, proxy_anchor, proxy_nca
 from kinfold.objectives import HierarchicalProxies, Proxies
 from kinfold.records import Embedded
 from tests import oracles
+from tests.killing import KillAt, Killed
 
 N_CLASSES, DIM = 12, 5
 HOSTS = {"proxy_anchor": proxy_anchor, "proxy_nca": proxy_nca, "normalized_softmax": normalized_softmax}
@@ -384,19 +384,6 @@ print(objective.snapshot(), [level.proxies.sum().item() for level in objective.l
 def test_two_fresh_processes_hold_the_same_hierarchy():
     found = [subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout for _ in range(2)]
     assert found[0] == found[1] != ""
-
-
-class Killed(Exception):
-    """Stands for SIGKILL."""
-
-
-class KillAt(NoWatch):
-    def __init__(self, step):
-        self.step = step
-
-    def tick(self, tick):
-        if tick.progress.step == self.step:
-            raise Killed
 
 
 @pytest.mark.parametrize("groups_from", ["proxies", "embeddings"])
