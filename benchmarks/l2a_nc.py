@@ -8,14 +8,14 @@ import json
 import multiprocessing
 import os
 import platform
-import resource
 import statistics
-import sys
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from evaluation import resident, return_free_memory
 from timing import in_turn, ratio
 from torch import nn
 
@@ -103,26 +103,36 @@ def added(size: Size) -> int:
     return sum(p.numel() for name in ("generator", "novel_proxies") for p in groups[name])
 
 
-def peak(name: str, size: Size, send) -> None:
-    """Send the megabytes by which this process rose over three head-only steps: weights, gradients, moments and the step itself."""
+def peak(name: str, size: Size, threads: int, send: Connection) -> None:
+    """Send the megabytes by which this process rose over three head-only steps: weights, gradients, moments and the step itself.
+
+    Not by `ru_maxrss`: a process inherits that of the one that started it.
+    """
+    keep_freed_memory()
+    torch.set_num_threads(threads)
     x = torch.randn(size.batch_size, size.n_features)
     label = torch.randint(size.n_classes, (size.batch_size,))
-    unit = 1024 if sys.platform != "darwin" else 1024**2
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    small = TOY._replace(n_features=size.n_features, dim=size.dim, batch_size=size.batch_size)
+    warm = stepper(nn.Linear(size.n_features, size.dim), objectives(small, "proxy_nca")[name], x, label % small.n_classes)
+    warm()  # loads what torch loads at the first step
+    del warm
+    return_free_memory()
+    before = resident("VmRSS")
     step = stepper(nn.Linear(size.n_features, size.dim), objectives(size, "proxy_nca")[name], x, label)
     for _ in range(3):
         step()
-    send.send((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / unit)
+    send.send(round((resident("VmHWM") - before) / 1e6, 1))
 
 
 def peaks(size: Size) -> dict[str, float]:
     """Return the rise of each method, in a process of its own."""
     found = {}
-    for name in ("base", "joint"):
+    for name in ("base", "proxy_synthesis", "pretraining", "joint"):
         context = multiprocessing.get_context("spawn")
         receive, send = context.Pipe(duplex=False)
-        child = context.Process(target=peak, args=(name, size, send))
+        child = context.Process(target=peak, args=(name, size, torch.get_num_threads(), send))
         child.start()
+        send.close()  # the child has its own: one that dies ends the wait
         found[f"{name}_mb"] = receive.recv()
         child.join()
     return found

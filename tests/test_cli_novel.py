@@ -176,6 +176,44 @@ def test_ratios_are_compared_with_none_and_drawn(runs, tmp_path, monkeypatch):
     assert "ratio_2" in flat(again.stdout)
 
 
+def test_cost_takes_the_settings_of_the_method_that_is_configured(runs):
+    from kinfold.commands.novel_cost import _configs
+    from kinfold.config import read_config
+
+    def objectives(*overrides):
+        found = _configs(read_config(runs / "run.toml", [*FAST, *overrides]))
+        return {name: config.objective for name, config in found.items()}
+
+    own = objectives("objective.name=proxy_synthesis", "objective.synthesis_ratio=2", "objective.concentration=1")
+    assert (own["+ Proxy Synthesis"].synthesis_ratio, own["+ Proxy Synthesis"].concentration) == (2.0, 1.0)
+    assert own["base"].name == "proxy"
+    assert own["+ L2A-NC, joint"].novel_ratio is own["base"].synthesis_ratio is None
+    own = objectives(*NC, "objective.novel_ratio=3")
+    assert own["+ L2A-NC, joint"].novel_ratio == own["+ L2A-NC, pretraining"].novel_ratio == 3.0
+    assert own["+ Proxy Synthesis"].novel_ratio is own["+ Proxy Synthesis"].synthesis_ratio is None
+
+
+def test_the_peak_has_a_column_where_it_was_measured():
+    from kinfold.commands.novel_cost import COLUMNS, _table
+
+    row = {"seconds": 0.0021, "ratio": 1.5, "parameters": 1200, "added": 0, "state_bytes": 4000, "activation_bytes": 2_000_000}
+    columns, cells = _table({"base": {**row, "peak_bytes": None}})
+    assert (columns, len(cells[0])) == (COLUMNS[:-1], len(COLUMNS) - 1)
+    columns, cells = _table({"base": {**row, "peak_bytes": 3_000_000}})
+    assert columns == COLUMNS
+    assert cells == [["base", "2.1", "1.500", "1,200", "0", "4.0 kB", "2.0 MB", "3.0 MB"]]
+
+
+def test_a_row_of_a_grid_becomes_its_base_plus_the_interval_of_the_difference():
+    from kinfold.commands.novel_ratios import _point
+
+    difference = {"mean": 0.05, "over_queries": [0.02, 0.07]}
+    ratio, value, interval = _point({"name": "ratio_0.5", "values": {"m": {"mean": 0.35}}, "differences": {"m": difference}}, "m")
+    assert (ratio, value) == (0.5, 0.35)
+    assert interval == pytest.approx((0.32, 0.37))
+    assert _point({"name": "base", "values": {"m": {"mean": 0.3}}, "differences": {}}, "m") == (0.0, 0.3, None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

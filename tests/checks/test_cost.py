@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinfold.checks.cost import Afterwards, Amounts, seconds_of_run, time_finding
-from kinfold.checks.speed import Speed
+from kinfold.checks.speed import Speed, over_stages
 from tests.checks.tiny import recipe
 
 SPEED = Speed(load=0.5, front=0.0, step=2.0, embed=0.25, n_images=10)
@@ -64,6 +64,24 @@ def test_the_estimate_is_what_a_walk_through_the_run_takes(train, workers, front
     speed = Speed(0.5, front, 2.0, 0.25, 10)
     amounts = Amounts(n_train // 10, n_train, n_val, asks, Afterwards(n_test))
     assert seconds_of_run(speed, made, amounts) == pytest.approx(Walk(speed, made, amounts).run())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("front", [0.0, 0.75])
+def test_stages_take_what_they_would_take_alone_one_after_the_other(workers, front):
+    steps, epochs = {"pretraining": 0.3, "joint": 1.5}, {"pretraining": 3, "joint": 2}  # loading, 0.5 s, lies between
+    speeds = {name: Speed(0.5, front, step, 0.25, 10) for name, step in steps.items()}
+    amounts = Amounts(n_batches=4, n_train=40)
+    both = over_stages(speeds, epochs)
+    spent = 0.0
+    for name, n in epochs.items():
+        made = recipe(train={"epochs": n}, batches={"workers": workers}, cache={"views": 1} if front else {})
+        spent += Walk(speeds[name], made, amounts).run()["training"]
+    if front:  # the second walk need not go through the frozen part again
+        spent -= 4 * (max(0.5, front) if workers else 0.5 + front)
+    made = recipe(train={"epochs": 5}, batches={"workers": workers}, cache={"views": 1} if front else {})
+    assert seconds_of_run(both, made, amounts)["training"] == pytest.approx(spent)
+    assert "780 ms to train (pretraining 300 ms, joint 1.5 s)" in time_finding({}, made, amounts, both).message
 
 
 def test_the_note_says_how_it_was_reckoned():

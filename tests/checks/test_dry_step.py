@@ -2,6 +2,7 @@
 
 import copy
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -110,6 +111,13 @@ def test_a_batch_without_an_active_pair_is_inactive(table):
     assert step.is_inactive and step.values["loss"] == 0
     assert step.health == {"active_positive": 0.0, "active_negative": 0.0}
     assert all(group.grad_norm == 0 and group.without_gradient == group.n_tensors for group in step.groups)
+
+
+def test_a_batch_may_be_inactive_after_another_was_not(table):
+    rehearsal, batch = rehearsed(table, embedder(), pairwise(), recipe(WITHOUT_PROXIES))
+    assert not dry_step(rehearsal, batch).is_inactive
+    rehearsal.objective.loss = partial(contrastive, positive_threshold=-2.0, negative_threshold=2.0)
+    assert dry_step(rehearsal, batch).is_inactive
 
 
 def test_an_objective_may_ask_for_the_training_set(table):

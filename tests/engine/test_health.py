@@ -17,7 +17,7 @@ from kinfold.engine.progress import Progress
 from kinfold.engine.run import Run
 from kinfold.engine.watch import NoWatch
 from kinfold.losses import contrastive, multi_similarity, proxy_anchor, triplet
-from kinfold.objectives import Pairwise, Proxies
+from kinfold.objectives import NovelClasses, Pairwise, Proxies
 from kinfold.objectives.base import Objective
 from kinfold.records import Batch, Embedded
 from tests.engine.conftest import N_BATCHES, N_CLASSES, FormulaBatches, NoTrainSet, settings
@@ -352,3 +352,18 @@ def test_rules_see_no_row_twice_and_checkpoints_hold_plain_values(world):
     assert len(health["drifts"]) == 3
     assert health["warnings"] == []
     assert health["is_open"] is False
+
+
+@pytest.mark.parametrize("heeds_noise", [True, False])
+def test_a_generator_that_heeds_no_noise_is_told(heeds_noise):
+    objective = NovelClasses(Proxies(proxy_anchor, N_CLASSES, 6), pretraining_epochs=1)
+    if not heeds_noise:
+        objective.generator.network.layers[0].weight.data.zero_()
+    monitor = HealthMonitor(objective, NoTrainSet())
+    x, label = torch.randn(12, 6, generator=torch.Generator().manual_seed(0)), torch.arange(12) % 3
+    batch = Embedded(x, x, label, torch.arange(12), torch.zeros(12, dtype=torch.long))
+    progress = Progress()
+    for progress.step in range(50, 101, 10):
+        found = monitor.measure(batch, progress)
+    assert (found["health/generated_variance"] < 1e-6) != heeds_noise
+    assert [warning["warning"] for warning in monitor.new_warnings(progress)] == ([] if heeds_noise else ["generator_collapse"])

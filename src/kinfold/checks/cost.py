@@ -75,11 +75,12 @@ def seconds_of_run(speed: Speed, recipe: Recipe, amounts: Amounts) -> dict[str, 
             return n * (with_data(speed.front) + times * speed.embed) if times else 0.0
         return n * times * with_data(speed.embed)
 
+    stages = list(speed.of_stages.values()) or [(speed.step, epochs)]
     if speed.front:
         first = n_views(recipe) * amounts.n_train / speed.n_images * with_data(speed.front)
-        training = first + epochs * amounts.n_batches * speed.step
+        training = first + sum(n * amounts.n_batches * step for step, n in stages)
     else:
-        training = epochs * amounts.n_batches * with_data(speed.step)
+        training = sum(n * amounts.n_batches * with_data(step) for step, n in stages)
     if amounts.embeds_train_set:
         training += embedding(amounts.n_train, epochs)
     return {
@@ -94,9 +95,10 @@ def time_finding(seconds: Mapping[str, float], recipe: Recipe, amounts: Amounts,
     parts = " + ".join(f"{name} {as_time(value)}" for name, value in seconds.items() if value)
     at_most = "at most " if recipe.train.early_stopping_patience is not None else ""
     message = f"the run takes {at_most}about {as_time(sum(seconds.values()))}: {parts}"
+    stages = ", ".join(f"{name} {as_time(step)}" for name, (step, _) in speed.of_stages.items())
     how = (
         f"{recipe.train.epochs} epochs of {amounts.n_batches:,} batches; per batch of {speed.n_images} images {as_time(speed.load)} to load, "
-        f"{as_time(speed.step)} to train, {as_time(speed.embed)} to embed"
+        f"{as_time(speed.step)} to train{f' ({stages})' if stages else ''}, {as_time(speed.embed)} to embed"
     )
     if speed.front:
         how += f", {as_time(speed.front)} for the frozen part, which runs once for each image and view"

@@ -64,6 +64,7 @@ def dry_step(rehearsal: Rehearsal, batch: Batch) -> DryStep:
     """
     session = rehearsal.session
     before = [[p.detach().clone() for p in group.params] for group in session.groups]
+    n_active = session.progress.n_batches - session.progress.n_inactive
     with _gradients_seen(session.optimizers.torch_optimizers) as seen:
         values = rehearsal.step(batch)
         tries = 1
@@ -77,7 +78,8 @@ def dry_step(rehearsal: Rehearsal, batch: Batch) -> DryStep:
     assert session.embedded is not None  # an update has just been made
     embedded = session.embedded
     health = {name: value for name, value in rehearsal.objective.health(embedded).items() if math.isfinite(value)}
-    return DryStep(groups, values, session.progress.n_inactive == session.progress.n_batches, health, embedded)
+    is_inactive = session.progress.n_batches - session.progress.n_inactive == n_active
+    return DryStep(groups, values, is_inactive, health, embedded)
 
 
 def _group_step(name: str, params: list[nn.Parameter], old: list[Tensor], rate: float, seen: "_Seen") -> GroupStep:

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +54,17 @@ def measured_memory(device: torch.device, weights: Iterable[Tensor]) -> Iterator
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor), _highest(device, found):
         yield found
     found.saved = sum(found._storages.values())
+
+
+def largest(steps: Sequence[StepMemory]) -> StepMemory:
+    """Return the largest of each number; a process, for one, hardly rises in any step but the first.
+
+    Example:
+        >>> largest([StepMemory(saved=30, rise=200), StepMemory(saved=40, rise=10)])
+        StepMemory(saved=40, rise=200)
+    """
+    rises = [step.rise for step in steps if step.rise is not None]
+    return StepMemory(saved=max(step.saved for step in steps), rise=max(rises, default=None))
 
 
 def bytes_of_tensors(tensors: Iterable[Tensor]) -> int:

@@ -1,5 +1,7 @@
 """What is wrong with the stages of generated classes: the second never begins, the first is missing, or they are very many."""
 
+from collections.abc import Mapping
+
 from kinfold.checks.finding import Finding
 from kinfold.models.embedder import Embedder
 from kinfold.objectives.base import Objective
@@ -54,3 +56,35 @@ def novel_stage_findings(objective: Objective, embedder: Embedder, recipe: Recip
             )
         )
     return found
+
+
+def epochs_of_stages(objective: Objective, epochs: int) -> dict[str, int]:
+    """Return the stages that a run goes through, from where the objective stands, with the epochs of each.
+
+    Example:
+        >>> from kinfold.losses import proxy_anchor
+        >>> from kinfold.objectives.proxy import Proxies
+        >>> objective = NovelClasses(Proxies(proxy_anchor, 4, 8), pretraining_epochs=3)
+        >>> epochs_of_stages(objective, 5)
+        {'pretraining': 3, 'joint': 2}
+    """
+    if not isinstance(objective, NovelClasses) or objective.stage == "joint" or objective.pretraining_epochs >= epochs:
+        return {objective.stage: epochs}
+    return {"pretraining": objective.pretraining_epochs, "joint": epochs - objective.pretraining_epochs}
+
+
+def divergence_findings(objective: Objective, values: Mapping[str, float]) -> list[Finding]:
+    """Find that nothing holds generated vectors near real ones: `idle_divergence` (warning).
+
+    Args:
+        objective: any; others have no divergence.
+        values: the terms of the loss on the first batch.
+    """
+    if not isinstance(objective, NovelClasses) or not objective.divergence_weight or values.get("divergence") != 0.0:
+        return []
+    message = (
+        "the divergence is exactly 0 on the first batch, so nothing holds generated vectors near real ones: gauss_kl and mmd need two vectors on "
+        "each side, classwise_kl two of one class on each side"
+    )
+    remedy = "raise batches.batch_size or batches.images_per_class; lower objective.max_novel, so that generated classes come twice in a batch; or "
+    return [Finding("idle_divergence", "warning", message, f"{remedy}take objective.divergence = 'gauss_kl'")]

@@ -32,7 +32,8 @@ class Rehearsal:
         model: the copy as `fit` trains it: itself, or what is behind its frozen part.
         front: the frozen part, where training reads its kept outputs; else `None`.
         session: the optimisers on the device, in the precision asked for.
-        embeds_train_set: whether the objective asked for the whole training set's embeddings, as it will each epoch.
+        recipe: the settings.
+        train_set: for objectives that ask for the embeddings of all training images; remembers that they did.
     """
 
     embedder: Embedder
@@ -40,7 +41,16 @@ class Rehearsal:
     model: nn.Module
     front: Front | None
     session: Session
-    embeds_train_set: bool
+    recipe: Recipe
+    train_set: "_TrainSet"
+
+    def enter(self, epoch: int) -> None:
+        """Begin an epoch as training does, in the stage that the objective has then; all trains that does in the last epoch."""
+        self.objective.on_epoch_start(epoch, EpochTrainSet(self.train_set))
+        self.session.follow_stage()
+        self.session.optimizers.freeze(max(0, self.recipe.train.epochs - 1))
+        set_training_mode(self.session.model, frozen_batch_norm=self.recipe.train.frozen_batch_norm)
+        self.objective.train()
 
     def fed(self, batch: Batch) -> Batch:
         """Return a batch of images as training gets it: on the device, as the frozen part's outputs where those are kept."""
@@ -57,13 +67,18 @@ class Rehearsal:
         return values
 
     @property
+    def embeds_train_set(self) -> bool:
+        """Whether the objective asked for the whole training set's embeddings, as it will each epoch."""
+        return self.train_set.is_asked
+
+    @property
     def device(self) -> torch.device:
         """Where the session computes."""
         return self.session.fabric.device
 
 
 def rehearse(train: Table, embedder: Embedder, objective: Objective, recipe: Recipe, *, n_batches: int) -> Rehearsal:
-    """Copy model and objective and bring them to where training stands when all that ever trains does: in the last epoch.
+    """Copy model and objective and begin the first epoch, with all that ever trains training; `Rehearsal.enter` goes on to a later stage.
 
     Args:
         train: the training images, for objectives that ask for their embeddings.
@@ -79,14 +94,11 @@ def rehearse(train: Table, embedder: Embedder, objective: Objective, recipe: Rec
     from_values = trains_on_values(model_copy, recipe)
     model = Rest(model_copy, from_values=from_values) if model_copy.frozen else model_copy
     session = Session(model, objective_copy, at_peak(recipe.fit_settings), n_batches, Progress())
-    train_set = _TrainSet(train, model_copy, recipe)
-    objective_copy.on_epoch_start(0, EpochTrainSet(train_set))
-    session.follow_stage()
-    session.optimizers.freeze(max(0, recipe.train.epochs - 1))
-    set_training_mode(session.model, frozen_batch_norm=recipe.train.frozen_batch_norm)
-    objective_copy.train()
     front = Front(model_copy, model_copy.frozen) if from_values and model_copy.frozen else None
-    return Rehearsal(model_copy, objective_copy, model, front, session, train_set.is_asked)
+    train_set = _TrainSet(train, model_copy, recipe)
+    rehearsal = Rehearsal(model_copy, objective_copy, model, front, session, recipe, train_set)
+    rehearsal.enter(0)
+    return rehearsal
 
 
 def at_peak(settings: FitSettings) -> FitSettings:

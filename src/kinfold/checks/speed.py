@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from statistics import median
 
@@ -46,9 +46,10 @@ class Speed:
     Attributes:
         load: reading and augmenting the images, with the recipe's workers.
         front: the frozen part, where its outputs are kept; else 0.
-        step: forward, backward and update.
+        step: forward, backward and update; over several stages the mean of a run.
         embed: forward alone, in evaluation mode; without the frozen part, where its outputs are kept.
         n_images: of a batch.
+        of_stages: `step` of each stage and the epochs that it lasts, where there are several.
     """
 
     load: float
@@ -56,6 +57,7 @@ class Speed:
     step: float
     embed: float
     n_images: int
+    of_stages: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
 
 def load_some(batches: Iterator[Batch], *, workers: int) -> Loaded:
@@ -104,6 +106,26 @@ def measure_speed(rehearsal: Rehearsal, loaded: Loaded, *, precision: str, first
     begin = time.perf_counter()
     embed_batches(rehearsal.model, [fed], precision=precision)
     return Speed(loaded.seconds, front, median(times), time.perf_counter() - begin, len(fed.label))
+
+
+def over_stages(speeds: Mapping[str, Speed], epochs: Mapping[str, int]) -> Speed:
+    """Return the speed of a run that goes through stages: the first one's, with the mean step.
+
+    Args:
+        speeds: of each stage.
+        epochs: how long each lasts.
+
+    Example:
+        >>> slow, fast = Speed(0.1, 0.0, 3.0, 0.1, 8), Speed(0.1, 0.0, 1.0, 0.1, 8)
+        >>> over_stages({"pretraining": fast, "joint": slow}, {"pretraining": 3, "joint": 1}).step
+        1.5
+    """
+    first = next(iter(speeds.values()))
+    if len(speeds) == 1:
+        return first
+    stages = {name: (speed.step, epochs[name]) for name, speed in speeds.items()}
+    mean = sum(step * n for step, n in stages.values()) / sum(n for _, n in stages.values())
+    return replace(first, step=mean, of_stages=stages)
 
 
 def _now(rehearsal: Rehearsal) -> float:

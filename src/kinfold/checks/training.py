@@ -13,14 +13,14 @@ from kinfold.checks.finite import not_finite
 from kinfold.checks.frozen import frozen_findings
 from kinfold.checks.gradients import gradient_findings
 from kinfold.checks.groups import group_findings
-from kinfold.checks.memory import StepMemory, measured_memory
-from kinfold.checks.novel_stages import novel_stage_findings
+from kinfold.checks.memory import StepMemory, largest, measured_memory
+from kinfold.checks.novel_stages import divergence_findings, epochs_of_stages, novel_stage_findings
 from kinfold.checks.precision import FULL, parity, precision_findings
 from kinfold.checks.rehearsal import Rehearsal, rehearse
 from kinfold.checks.sampling import sampling_findings
 from kinfold.checks.settings import setting_findings
 from kinfold.checks.sizes import disk_finding, memory_finding, sizes_of, weights_of
-from kinfold.checks.speed import Loaded, load_some, measure_speed, speed_findings
+from kinfold.checks.speed import Loaded, load_some, measure_speed, over_stages, speed_findings
 from kinfold.checks.suited import suited_findings
 from kinfold.data.table import Table
 from kinfold.engine.seeding import seeded_everything
@@ -45,7 +45,8 @@ def check_training(
     First the settings: those that do nothing, contradict each other, or would stop the run. If none is an error, a few real batches
     are loaded and trained on, with copies of model and objective, at the peak learning rates: does every group get a gradient and
     move; are pairs active; is everything finite; does the precision hold; is the data fast enough; what will the run take in time,
-    memory and disk. It takes about ten seconds, or a few steps of a slow model.
+    memory and disk. An objective that goes through stages is rehearsed in each that the run reaches. It takes about ten seconds, or a few
+    steps of a slow model.
 
     Args:
         table: images, classes and splits, as for `fit`.
@@ -132,12 +133,19 @@ def _rehearsed(rehearsal: Rehearsal, loaded: Loaded, recipe: Recipe, amounts: Am
     found = []
     if precision != FULL:
         found += precision_findings(parity(rehearsal, batch, precision), precision)
+    epochs = epochs_of_stages(rehearsal.objective, recipe.train.epochs)
+    speeds, memories = {}, []
     try:
-        step, memory, seconds = _first_step(rehearsal, batch)
-        found += gradient_findings(step)
-        speed = measure_speed(rehearsal, loaded, precision=precision, first_step=seconds)
+        for stage in epochs:
+            if stage != rehearsal.objective.stage:
+                rehearsal.enter(epochs[rehearsal.objective.stage])
+            step, memory, seconds = _first_step(rehearsal, batch)
+            found += _said_of(stage, _step_findings(rehearsal, step), found if speeds else [])
+            speeds[stage] = measure_speed(rehearsal, loaded, precision=precision, first_step=seconds)
+            memories.append(memory)
     except TrainingError:
         return [*found, not_finite(rehearsal, batch, n_steps=rehearsal.session.progress.step)]
+    speed, memory = over_stages(speeds, epochs), largest(memories)
     sizes = sizes_of(rehearsal, recipe, memory, image=loaded.batches[0].image, fed=batch.image)
     parts = seconds_of_run(speed, recipe, amounts)
     return [
@@ -147,6 +155,17 @@ def _rehearsed(rehearsal: Rehearsal, loaded: Loaded, recipe: Recipe, amounts: Am
         memory_finding(sizes, memory, amounts.afterwards),
         disk_finding(sizes, recipe, amounts),
     ]
+
+
+def _step_findings(rehearsal: Rehearsal, step: DryStep) -> list[Finding]:
+    return [*gradient_findings(step), *divergence_findings(rehearsal.objective, step.values)]
+
+
+def _said_of(stage: str, findings: list[Finding], known: list[Finding]) -> list[Finding]:
+    """Return what a stage after the first adds to what is known, with its name; what the first one says as it is."""
+    if not known:
+        return findings
+    return [replace(each, message=f"{stage} stage: {each.message}") for each in findings if each not in known]
 
 
 def _first_step(rehearsal: Rehearsal, batch: Batch) -> tuple[DryStep, StepMemory, float]:

@@ -30,6 +30,10 @@ OF_METHODS = (
 """Keys of the objective that belong to a method and not to its host."""
 
 GROUPS = ("generator", "novel_proxies")
+COLUMNS = [
+    *("", "ms a step", "× base", "numbers that train", "of them added", "weights, gradients, moments"),
+    *("kept for backward", "peak of a step"),
+]
 
 
 def cost_novel_command(file: Path, overrides: Sequence[str], *, rounds: int, as_json: bool) -> None:
@@ -48,22 +52,7 @@ def cost_novel_command(file: Path, overrides: Sequence[str], *, rounds: int, as_
     if as_json:
         print_json({"config": str(file), "batch_size": len(batch.label), "rounds": rounds, "rows": rows, "seconds": seconds})
         return
-    body = [
-        [
-            name,
-            f"{1000 * row['seconds']:.1f}",
-            f"{row['ratio']:.3f}",
-            f"{row['parameters']:,}",
-            f"{row['added']:,}",
-            as_size(row["state_bytes"]),
-            as_size(row["activation_bytes"]),
-        ]
-        for name, row in rows.items()
-    ]
-    print_table(
-        ["", "ms a step", "× base", "numbers that train", "of them added", "weights, gradients, moments", "kept for backward"],
-        body,
-    )
+    print_table(*_table(rows))
     print(
         "Time: median, and median of the ratios within a round. Nothing is added to the saved model, nor to embedding an image."
     )
@@ -75,15 +64,17 @@ def _configs(config: Config) -> dict[str, Config]:
     host = None if kind == "proxy" else kind
     plain = config.objective.model_copy(update={**dict.fromkeys(OF_METHODS), "divergence_options": {}, "name": kind})
     own = {key: getattr(config.objective, key) for key in (*OF_METHODS, "divergence_options")} | {"host": host}
+    mixing = ("synthesis_ratio", "concentration")
+    of_mixing = {key: own[key] for key in mixing}
     if config.objective.name != "l2a_nc":
         own = {"host": host}
     else:
-        own |= dict.fromkeys(("synthesis_ratio", "concentration", "n_points", "per"))
+        own |= dict.fromkeys((*mixing, "n_points", "per"))
     nc = plain.model_copy(update={**own, "name": "l2a_nc"})
     epochs = max(1, config.train.epochs)
     objectives: dict[str, ObjectiveSettings] = {
         "base": plain,
-        "+ Proxy Synthesis": plain.model_copy(update={"name": "proxy_synthesis", "host": host}),
+        "+ Proxy Synthesis": plain.model_copy(update={**of_mixing, "name": "proxy_synthesis", "host": host}),
         "+ L2A-NC, pretraining": nc.model_copy(update={"pretraining_epochs": epochs}),
         "+ L2A-NC, joint": nc.model_copy(update={"pretraining_epochs": 0}),
     }
@@ -135,6 +126,25 @@ def _in_turn(candidates: dict[str, Rehearsal], batch: Batch, rounds: int) -> dic
     return seconds
 
 
+def _table(rows: dict[str, dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return columns and cells; the last column only where it was measured."""
+    n = len(COLUMNS) - any(row["peak_bytes"] is None for row in rows.values())
+    return COLUMNS[:n], [_cells(name, row)[:n] for name, row in rows.items()]
+
+
+def _cells(name: str, row: dict[str, Any]) -> list[str]:
+    return [
+        name,
+        f"{1000 * row['seconds']:.1f}",
+        f"{row['ratio']:.3f}",
+        f"{row['parameters']:,}",
+        f"{row['added']:,}",
+        as_size(row["state_bytes"]),
+        as_size(row["activation_bytes"]),
+        as_size(row["peak_bytes"] or 0),
+    ]
+
+
 def _row(rehearsal: Rehearsal, seconds: dict[str, list[float]], name: str, base: str, memory: StepMemory) -> dict[str, Any]:
     optimizers = rehearsal.session.optimizers
     trained = [p for p in optimizers.parameters if p.requires_grad]
@@ -153,4 +163,6 @@ def _row(rehearsal: Rehearsal, seconds: dict[str, list[float]], name: str, base:
         "added": sum(p.numel() for p in added),
         "state_bytes": 2 * bytes_of_tensors(trained) + bytes_of_tensors(moments),
         "activation_bytes": memory.saved,
+        # A process's rise says nothing here: the second candidate takes what the first one's step has freed.
+        "peak_bytes": memory.rise if rehearsal.device.type == "cuda" else None,
     }
