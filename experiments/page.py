@@ -69,12 +69,13 @@ def tables(method: str, grid: str, heading: str, names: Mapping[str, str]) -> It
     others = sorted(results(method).glob(f"{grid}.*.json"))
     coarse = {path.suffixes[0][1:]: json.loads(path.read_text(encoding="utf-8")) for path in others}
     for dataset, rows in main["datasets"].items():
-        heads = ["", *METRICS.values(), *(f"Recall@1, {level}" for level in coarse)]
+        metrics = {name: head for name, head in METRICS.items() if name in rows[0]["values"]}
+        heads = ["", *metrics.values(), *(f"Recall@1, {level}" for level in coarse)]
         title = heading.replace("{}", names.get(dataset, dataset))
         lines = [f"### {title}, {len(rows[0]['seeds'])} seeds", ""]
         lines += [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
         for place, row in enumerate(rows):
-            cells = [row["note"] or row["name"], *(cell(row, metric) for metric in METRICS)]
+            cells = [row["note"] or row["name"], *(cell(row, metric) for metric in metrics)]
             cells += [cell(table["datasets"][dataset][place], "recall_at_1") for table in coarse.values()]
             lines.append(f"| {' | '.join(cells)} |")
         yield "\n".join(lines) + "\n"

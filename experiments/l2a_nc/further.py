@@ -8,10 +8,45 @@ from statistics import mean
 
 def sections(results: Path) -> Iterator[str]:
     """Yield the tables that were recorded."""
-    for name, table in (("self_check", self_check), ("looked_at", looked_at)):
+    tables = {"against_stages": against_stages, "ratios": ratios, "self_check": self_check, "looked_at": looked_at}
+    for name, table in tables.items():
         file = results / f"{name}.json"
         if file.exists():
             yield table(json.loads(file.read_text(encoding="utf-8")))
+
+
+def against_stages(found: dict) -> str:
+    """Return the table of differences to the two stages without a generated class."""
+    lines = ["### Against both stages without a generated class", ""]
+    lines += ["Differences with 95 % intervals over seeds and queries.", ""]
+    lines += ["| grid, data set | | Recall@1 | R-Precision | MAP@R |", "| --- | --- | --- | --- | --- |"]
+    for name, rows in found.items():
+        for row in rows[1:]:
+            cells = [difference(row["differences"][metric]) for metric in ("recall_at_1", "r_precision", "map_at_r")]
+            lines.append(f"| {name.replace('_', ' ').replace('/', ', ')} | {row['note'].split(':')[0]} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def ratios(found: dict) -> str:
+    """Return the table of several numbers of novel classes, against both stages with none."""
+    rows = found["datasets"][""]
+    lines = [f"### How many novel classes: groceries, Proxy-NCA, frozen lane, {len(rows[0]['seeds'])} seeds", ""]
+    lines += ["| novel classes | Recall@1 | MAP@R |", "| --- | --- | --- |"]
+    for row in rows:
+        cells = [f"{100 * row['values'][metric]['mean']:.1f}" for metric in ("recall_at_1", "map_at_r")]
+        if row["differences"]:
+            cells = [
+                f"{cell}, {difference(row['differences'][metric])}"
+                for cell, metric in zip(cells, ("recall_at_1", "map_at_r"), strict=True)
+            ]
+        lines.append(f"| {row['note'] or 'none'} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def difference(found: dict) -> str:
+    """Return a difference in percent with its interval."""
+    low, high = (100 * end for end in found["over_queries"])
+    return f"{100 * found['mean']:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def self_check(found: dict) -> str:
