@@ -39,7 +39,7 @@ def main() -> None:
         for dataset in grid.datasets:
             groups = []
             for name in (BASE, *(other for other in OTHERS if other in variants)):
-                place = folder / grid.folder.name / dataset / name
+                place = folder / grid.folder.name / (dataset if len(grid.datasets) > 1 else "") / name
                 runs = {seed: read_run(place / f"seed-{seed}", "test") for seed in variants[name].seeds}
                 groups.append(Group(name, runs, note=variants[name].note))
             rows = compare(groups[0], groups[1:], metrics=grid.metrics, level="label")
