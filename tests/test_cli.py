@@ -135,7 +135,7 @@ def test_a_loss_that_is_not_finite_is_exit_code_1(place, tiny_photos):
     assert re.search(r"error: the (loss term|gradient norm).*the last good checkpoint is kept", flat(result.stderr))
 
 
-@pytest.mark.parametrize("what", ["losses", "objectives", "miners", "similarities", "metrics"])
+@pytest.mark.parametrize("what", ["losses", "objectives", "divergences", "miners", "similarities", "metrics"])
 def test_lists_have_a_line_for_each_name(what):
     result = json.loads(kinfold("ls", what, "--json").stdout)
     assert result and all(line for line in result.values())

@@ -227,7 +227,7 @@ def demo(
 
 @app.command()
 def ls(
-    what: Annotated[str, typer.Argument(help="losses, objectives, miners, similarities, trunks, metrics or runs.")],
+    what: Annotated[str, typer.Argument(help="losses, objectives, divergences, miners, similarities, trunks, metrics or runs.")],
     pattern: Annotated[str, typer.Argument(help="For trunks: part of the name; for runs: the folder that holds them.")] = "",
     as_json: Json = False,
 ) -> None:

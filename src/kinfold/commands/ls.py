@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from kinfold.commands.output import print_json, print_table
+from kinfold.core.divergence import DIVERGENCES
 from kinfold.core.mining import MINERS
 from kinfold.core.similarity import SIMILARITIES
 from kinfold.engine.run import Run
@@ -58,6 +59,7 @@ def _runs(folder: str) -> list[Row]:
 LISTS: dict[str, Callable[[str], list[Row]]] = {
     "losses": partial(_first_lines, LOSSES),
     "objectives": partial(_first_lines, OBJECTIVES),
+    "divergences": partial(_first_lines, DIVERGENCES),
     "miners": partial(_first_lines, MINERS),
     "similarities": partial(_first_lines, SIMILARITIES),
     "trunks": _trunks,
