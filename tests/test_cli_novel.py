@@ -126,6 +126,18 @@ class TestMap:
                 counts["training" if j >= 36 else "own" if code[i] == code[j] else "other"] += 1
         assert _neighbours(made, code, training) == pytest.approx({name: n / 360 for name, n in counts.items()})
 
+    def test_neighbours_of_unseen_images_are_counted_by_hand(self):
+        from kinfold.commands.novel_map import _generated_share
+
+        made = normalise(torch.randn(9, 4, generator=torch.Generator().manual_seed(1)))
+        training = 3 * torch.randn(8, 4, generator=torch.Generator().manual_seed(2))
+        unseen = torch.randn(5, 4, generator=torch.Generator().manual_seed(3))
+        every = torch.cat([made, normalise(training)])
+        n = sum(j < 9 for x in unseen for j in sorted(range(17), key=lambda j: -float(x @ every[j]))[:10])
+        assert _generated_share(unseen, made, training) == pytest.approx(n / 50)
+        assert 0 < n < 50
+        assert _generated_share(unseen[:0], made, training) is None
+
 
 class TestAlign:
     def test_both_directions_for_generated_and_training_classes(self, runs):
@@ -140,7 +152,24 @@ class TestAlign:
     def test_people_read_which_is_nearer(self, runs):
         result = kinfold("novel", "align", runs / "nc", "--vectors", "8")
         assert result.exit_code == 0, result.stderr
-        assert len(re.findall(r"classes are nearer to unseen ones", flat(result.stdout))) == 2
+        assert len(re.findall(r"KL\(\w+ ‖ \w+\): (generated|training)( and training)? classes are", flat(result.stdout))) == 2
+
+    @pytest.mark.parametrize(
+        ("one", "other", "said"),
+        [
+            ((0.1, 0.2), (0.3, 0.4), "generated classes are nearer to unseen ones (0.150 generated, 0.350 training)"),
+            ((0.5, 0.6), (0.3, 0.4), "training classes are nearer to unseen ones (0.550 generated, 0.350 training)"),
+            ((0.2, 0.35), (0.3, 0.4), "about as near to unseen ones: the intervals overlap"),
+            ((0.3, 0.4), (0.1, 0.5), "about as near to unseen ones: the intervals overlap"),
+        ],
+    )
+    def test_sides_whose_intervals_overlap_are_not_told_apart(self, one, other, said):
+        from kinfold.commands.novel_align import _nearer
+        from kinfold.evaluation.alignment import Alignment
+
+        rows = [Alignment(9.0, sum(ends) / 2, (8.0, 10.0), ends, (3, 3), 10) for ends in (one, other)]
+        assert said in _nearer(*rows, "backward")
+        assert "overlap" in _nearer(*rows, "forward")
 
 
 def test_cost_compares_all_on_one_host(runs):
@@ -249,3 +278,9 @@ def test_a_run_that_has_only_begun_says_so(runs, tmp_path):
     result = kinfold("novel", "map", tmp_path / "begun")
     assert result.exit_code == 2
     assert "has no checkpoint yet" in flat(result.stderr)
+    shown = kinfold("novel", "show", tmp_path / "begun", "--json")
+    assert shown.exit_code == 0, shown.stderr
+    assert "without the nearest real classes:" in flat(shown.stderr)
+    (row,) = json.loads(shown.stdout)["runs"]
+    assert row["nearest_real"] == {}
+    assert row["generated_variance"] > 0

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +12,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kinfold.core.hierarchy import Name
+from kinfold.core.similarity import SIMILARITIES, cosine
 from kinfold.engine.checkpoint import load_checkpoint
 from kinfold.engine.run import Run
 from kinfold.errors import DataError
 from kinfold.learned_groups import class_names
 from kinfold.objectives.generator import ConditionalGenerator
+from kinfold.records import Similarity
 
 NETWORK = "generator.network."
 
@@ -31,6 +34,7 @@ class GeneratedClasses:
         real_proxies: of the training classes; `None` over pairs.
         classes: names of the training classes.
         existing: the generated classes are the real ones (L2A-EC).
+        similarity: the run's; cosine where its name is not known.
     """
 
     run: Run
@@ -39,6 +43,7 @@ class GeneratedClasses:
     real_proxies: Float[Tensor, "c d"] | None
     classes: tuple[Name, ...]
     existing: bool
+    similarity: Similarity = cosine
 
     @property
     def n_generated(self) -> int:
@@ -67,17 +72,31 @@ def generated_classes(run: Run | str | Path) -> GeneratedClasses:
         raise DataError(f"{run.folder} is no run: name a folder that `kinfold train` wrote, such as runs/l2a_nc.")
     file = run.best if run.best.exists() else run.last
     if not file.exists():
-        raise DataError(f"{run.folder} has no checkpoint yet: train it first.")
+        raise DataError(
+            f"{run.folder} has no checkpoint yet: train it first (a grid keeps none unless it says keep_models = true)."
+        )
     state = load_checkpoint(file)["objective"]
     if f"{NETWORK}out.weight" not in state:
         raise DataError(
             f"{run.folder} generates no classes: its objective is not l2a_nc, or has no novel class (objective.novel_ratio = 0)."
         )
-    settings = run.config().get("objective_object", {}).get("settings", {})
+    described = run.config().get("objective_object", {})
+    settings = described.get("settings", {})
     n_classes = settings.get("n_classes")
     names = () if n_classes is None else class_names(run, n_classes)
     real = next((tensor for name, tensor in state.items() if re.fullmatch(r"(base\.)+proxies", name)), None)
-    return GeneratedClasses(run, _network(state), state.get("novel_proxies"), real, names, bool(settings.get("existing")))
+    novel, existing = state.get("novel_proxies"), bool(settings.get("existing"))
+    return GeneratedClasses(run, _network(state), novel, real, names, existing, _similarity(described))
+
+
+def _similarity(described: Mapping[str, Any] | None) -> Similarity:
+    """Return the similarity of the objective or, where it says none, of what it builds on."""
+    while described:
+        name = described.get("settings", {}).get("similarity")
+        if name is not None:
+            return SIMILARITIES.get(str(name), cosine)
+        described = described.get("base")
+    return cosine
 
 
 def _network(state: Mapping[str, Tensor]) -> ConditionalGenerator:

@@ -43,10 +43,7 @@ def align_novel_command(  # noqa: PLR0913 (as many options as the command has)
         f"Mean over the first side's classes of the smallest divergence to a class of the second, {n} vectors of each class; 95 % intervals over classes."
     )
     for side, name in (("forward", "KL(one ‖ other)"), ("backward", "KL(other ‖ one)")):
-        one, two = (getattr(rows[row], side) for row in ("generated → unseen", "training → unseen"))
-        print(
-            f"{name}: {'generated' if one < two else 'training'} classes are nearer to unseen ones ({one:.3f} generated, {two:.3f} training)"
-        )
+        print(f"{name}: {_nearer(rows['generated → unseen'], rows['training → unseen'], side)}")
 
 
 def _labelled(run: str, split: str, workers: int, device: str | None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -61,6 +58,16 @@ def _smallest(real: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> int:
 def _generated(found: GeneratedClasses, n: int, seed: int) -> Side:
     made, code = found.vectors(torch.arange(found.n_generated), n, seed=seed)
     return side_of(made, code, n_vectors=n, seed=seed)
+
+
+def _nearer(generated: Alignment, training: Alignment, side: str) -> str:
+    """Return which is nearer to unseen classes, or that the intervals overlap."""
+    one, two = (getattr(row, side) for row in (generated, training))
+    (low, high), (other_low, other_high) = (getattr(row, f"{side}_interval") for row in (generated, training))
+    numbers = f"({one:.3f} generated, {two:.3f} training)"
+    if low <= other_high and other_low <= high:
+        return f"generated and training classes are about as near to unseen ones: the intervals overlap {numbers}"
+    return f"{'generated' if one < two else 'training'} classes are nearer to unseen ones {numbers}"
 
 
 def _cell(row: Alignment, side: str) -> str:

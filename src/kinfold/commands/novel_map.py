@@ -47,14 +47,20 @@ def map_novel_command(run: str, options: MapOptions, *, as_json: bool) -> None:
     chosen = torch.from_numpy(np.sort(np.random.default_rng(options.seed).choice(found.n_generated, n_classes, replace=False)))
     made, code = found.vectors(chosen, options.per_class, seed=options.seed)
     shares = _neighbours(made, code, torch.from_numpy(training))
-    files = [_joint(found, made, training, unseen, options, shares), _alone(found, chosen, options)]
+    of_unseen = _generated_share(torch.from_numpy(unseen), made, torch.from_numpy(training))
+    detail = f"{K} nearest of a generated vector: {percent(shares['training'])} % training images, {percent(shares['own'])} % of its own class"
+    if of_unseen is not None:
+        detail += f"; of an unseen image: {percent(of_unseen)} % generated"
+    files = [_joint(found, made, training, unseen, options, detail), _alone(found, chosen, options)]
     if as_json:
-        print_json({"run": run, "k": K, "neighbours": shares, "files": list(map(str, files))})
+        print_json({"run": run, "k": K, "neighbours": shares, "unseen_generated": of_unseen, "files": list(map(str, files))})
         return
     print(
         f"the {K} nearest of a generated vector, among {len(made):,} generated and {len(training):,} training vectors: {percent(shares['own'])} % of its own "
         f"class, {percent(shares['other'])} % of other generated classes, {percent(shares['training'])} % training images"
     )
+    if of_unseen is not None:
+        print(f"the {K} nearest of an image of an unseen class, among the same vectors: {percent(of_unseen)} % generated")
     for file in files:
         print(f"wrote {file}")
 
@@ -78,19 +84,27 @@ def _neighbours(made: torch.Tensor, code: torch.Tensor, training: torch.Tensor) 
     return {"own": float(own.sum()) / n, "other": float((is_made & ~own).sum()) / n, "training": float((~is_made).sum()) / n}
 
 
+def _generated_share(unseen: torch.Tensor, made: torch.Tensor, training: torch.Tensor) -> float | None:
+    """Return the share of generated vectors among the neighbours of unseen classes' images: are they where those will be?"""
+    if not len(unseen):
+        return None
+    every = torch.cat([made, normalise(training)])
+    found = nearest(unseen, every, min(K, len(every)))
+    return float((found.index < len(made)).float().mean())
+
+
 def _joint(
     found: GeneratedClasses,
     made: torch.Tensor,
     training: np.ndarray,
     unseen: np.ndarray,
     options: MapOptions,
-    shares: dict[str, float],
+    detail: str,
 ) -> Path:
     rows = np.concatenate([made.numpy(), training, unseen])
     say(f"laying out {len(rows):,} vectors")
     position = project(rows, perplexity=PERPLEXITY, seed=options.seed)
     category = [GENERATED] * len(made) + [TRAINING] * len(training) + [UNSEEN] * len(unseen)
-    detail = f"{K} nearest of a generated vector: {percent(shares['training'])} % training images, {percent(shares['own'])} % of its own class"
     caption = (
         f"t-SNE (perplexity {perplexity_for(len(rows), PERPLEXITY):g}) of {len(made):,} generated vectors ({options.per_class} of each of "
         f"{len(made) // options.per_class:,} of {found.n_generated:,} classes), {len(training):,} training images and {len(unseen):,} images of unseen classes; cosine; "

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.commands.figure_data import short_names
-from kinfold.commands.output import print_json, print_table
+from kinfold.commands.output import print_json, print_table, say
 from kinfold.core.novelty import real_similarity
-from kinfold.core.similarity import cosine
 from kinfold.engine.run import Run
 from kinfold.errors import ConfigError, DataError
 from kinfold.novel_run import GeneratedClasses, generated_classes
@@ -37,7 +36,7 @@ def show_novel_command(runs: Sequence[str], *, picture: Path | None, as_json: bo
         raise ConfigError("a run is named twice: name each once.")
     rows = {name: _rows(name) for name in runs}
     last = {name: {number: _last(found, number) for number in NUMBERS} for name, found in rows.items()}
-    nearest = {name: _nearest(name) for name in runs}
+    nearest = {name: {} if last[name]["generated_variance"] is None else _nearest(name) for name in runs}
     verdicts = {name: text for name in runs if (text := _verdict(last[name]["generated_variance"]))}
     if picture is not None:
         _draw(rows, picture)
@@ -80,11 +79,12 @@ def _nearest(name: str) -> dict[str, int]:
     """Return how many generated classes have each real class as their nearest, the most frequent first; empty without proxies."""
     try:
         found: GeneratedClasses = generated_classes(name)
-    except DataError:  # Proxy Synthesis keeps no classes
+    except DataError as error:  # grids keep no checkpoint: the log's numbers are there all the same
+        say(f"without the nearest real classes: {error}")
         return {}
     if found.novel_proxies is None or found.real_proxies is None or not found.classes:
         return {}
-    near = real_similarity(found.novel_proxies, found.real_proxies, similarity=cosine).nearest.tolist()
+    near = real_similarity(found.novel_proxies, found.real_proxies, similarity=found.similarity).nearest.tolist()
     return {str(found.classes[place]): n for place, n in Counter(near).most_common()}
 
 
